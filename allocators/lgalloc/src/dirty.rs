@@ -95,8 +95,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Exchanges `region` for the newest region of its class in the table, if the latter was freed
-    /// later. Returns the region that was freed later.
+    /// Puts `region` into the table in exchange for the newest region of its class, if that one was
+    /// freed later. Returns the region that was freed later.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {

@@ -9,7 +9,7 @@ pub enum AllocError {
     TooLarge,
     /// The type's alignment, given here, exceeds the alignment of regions.
     Alignment(usize),
-    /// The system refused to reserve address space, even for an area of the required size alone.
+    /// The system refused to reserve even the smallest area that can hold the region.
     OutOfMemory {
         /// Size of the requested region.
         bytes: usize,

@@ -41,7 +41,8 @@ pub fn empty_everything() {
     SHARED.empty();
 }
 
-/// Extends a region in place. Returns false, without any change, if its neighbours are not free.
+/// Extends a region in place. Returns false, without any change, unless the address space behind it
+/// is free and clean.
 pub fn extend(start: usize, class: SizeClass, wanted: SizeClass) -> bool {
     CLEAN.lock().extend(start, class, wanted)
 }

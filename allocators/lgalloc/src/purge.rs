@@ -28,7 +28,7 @@ pub fn purge(start: usize, size: usize) -> bool {
     purged
 }
 
-/// Drops the contents of a region that are in swap.
+/// Drops the swapped contents of a region. Keeps the contents that are in memory.
 pub fn freshen(start: usize, class: SizeClass) {
     let mut map = PageMap::default();
     let dropped = drop_swapped(start, class, |stretch| map.has_swapped(stretch));

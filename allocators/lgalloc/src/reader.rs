@@ -128,7 +128,7 @@ impl<'a, T> Reader<'a, T> {
     fn ask_for(&mut self, run: Option<Range<usize>>) {
         let Some(run) = run else { return };
         let page = |index: usize| index * size_of::<T>() / Linux.page_size();
-        // Saturates for zero-sized elements.
+        // Saturates, because a run of zero-sized elements has no last byte.
         let last = (run.end * size_of::<T>()).saturating_sub(1) / Linux.page_size();
         if self.last_page == Some(last) && page(run.start) == last {
             return;

@@ -13,8 +13,7 @@ use crate::purge::purge;
 static MOVED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static COPIED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the total number of bytes that were moved with their pages, and of bytes that were
-/// copied.
+/// Returns the total number of bytes moved with their pages, and the total number of bytes copied.
 pub fn totals() -> (usize, usize) {
     (MOVED_BYTES.load(Relaxed), COPIED_BYTES.load(Relaxed))
 }
@@ -52,8 +51,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     }
 }
 
-/// Returns whether a range is one mapping. Tries to enlarge the range in place: the kernel refuses
-/// with another error than ENOMEM if the range spans several mappings.
+/// Returns whether a range is one mapping. Tries to enlarge the range in place: if the range spans
+/// several mappings, the kernel refuses with an error other than ENOMEM.
 ///
 /// # Safety
 ///

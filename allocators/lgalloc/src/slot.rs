@@ -61,7 +61,7 @@ impl Counters {
     }
 }
 
-/// Regions of one class.
+/// Stack of cached regions of one class.
 #[derive(Debug)]
 pub struct Stack {
     /// Index of the place for the next region. All regions lie below it; thefts leave gaps there.
@@ -288,7 +288,7 @@ impl Slot {
     }
 
     /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
-    /// by a plain store, or zero; `None` without the fence.
+    /// by a plain store, or zero; `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
         // Acquire: pairs with the release below or in `claim`, so that this thread sees the stores
         // that the other thread saw.
@@ -400,7 +400,7 @@ impl Slot {
         self.owned.load(Acquire)
     }
 
-    /// Gives the slot up.
+    /// Ends the calling thread's ownership of the slot. The regions stay in the slot.
     pub fn leave(&self) {
         // Release: pairs with the acquire in `claim`, so that the next owner sees this owner's
         // words.

@@ -10,7 +10,7 @@ use crate::sync::can_fence;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
-/// Adds enough to the lease for `regions` regions.
+/// Adds room for `regions` regions of 2 MiB to the lease.
 fn lend(slot: &Slot, regions: usize) {
     slot.lease.fetch_add(regions * UNIT, Relaxed);
 }
@@ -116,7 +116,8 @@ fn no_region_is_had_twice() {
     });
 }
 
-/// The first thief of a slot meets an owner that uses plain stores.
+/// Owner and thief never both get the same region, even though the owner uses plain stores when the
+/// slot's first thief arrives.
 #[test]
 fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     for _ in 0..200 {

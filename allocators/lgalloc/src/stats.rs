@@ -6,9 +6,9 @@ use crate::class::{CLASSES, SizeClass};
 use crate::registry::{CLEAN, SHARED};
 use crate::{purge, relocate};
 
-/// Statistics of one class. They include only threads that have a cache. In a busy program, the
-/// figures describe slightly different moments. A region that grows or shrinks counts as
-/// deallocated in its old class and as allocated in its new class.
+/// Statistics of one class. Threads without a cache do not count their allocations. In a busy
+/// program, the figures describe slightly different moments. A region that grows or shrinks counts
+/// as deallocated in its old class and as allocated in its new class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ClassStats {

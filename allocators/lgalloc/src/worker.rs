@@ -1,5 +1,5 @@
-//! Background thread, if the settings enable it. It blocks all signals, so that the program's
-//! threads handle them.
+//! Background thread that purges regions that have long been free. Runs only if the settings enable
+//! it. It blocks all signals, so that the program's threads handle them.
 
 use core::ffi::c_void;
 use core::sync::atomic::{

@@ -12,22 +12,22 @@ use heapdrome_lgalloc::{
 };
 use support::{alone, touch};
 
-/// Runs `act` in the child of a fork. Returns the status of the child, which exits with the result
-/// of `act`.
+/// Runs `act` in the child of a fork. Returns the result of `act`, or 1000 times the number of the
+/// signal that killed the child.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
     // SAFETY: the child uses only this allocator, the kernel, threads, and the C library's malloc.
     // All of these work in the child of a fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let status = act();
-        // SAFETY: no precondition.
+        // SAFETY: `_exit` has no preconditions.
         unsafe { libc::_exit(status.into()) };
     }
     if child < 0 {
         return -1;
     }
     let status = wait_for(child);
-    // A signal kills a child that hangs.
+    // `wait_for` kills a child that hangs, so the termination signal is part of the result.
     libc::WEXITSTATUS(status) + 1000 * libc::WTERMSIG(status)
 }
 

@@ -15,8 +15,8 @@ mod sync {
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
-    /// loom's fence orders more than the two halves guarantee: each also acquires and releases all
-    /// earlier accesses. So the model cannot detect an ordering that is missing elsewhere in `pop`.
+    /// loom's fence is stronger than the two halves: it also acquires and releases all earlier
+    /// accesses. So the model cannot detect an ordering that is missing elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
     }
