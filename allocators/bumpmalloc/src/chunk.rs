@@ -77,7 +77,7 @@ pub struct Chunk {
     /// Offset from which all bytes are zero, because no block has used them. For a block with its
     /// own mapping, the size of the mapping.
     pub touched: AtomicUsize,
-    /// Next chunk in a list. Only the owner of the list uses it.
+    /// Next chunk in a list. Only the owner of the list uses this link.
     pub next: AtomicPtr<Chunk>,
     remote: Remote,
     marks: [AtomicU64; WORDS - HEADER_WORDS],

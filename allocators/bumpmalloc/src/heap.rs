@@ -82,8 +82,8 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// Runs the fast path: returns a block in the remaining room of the chunk. Leaves size 0 to the
-    /// slow path.
+    /// Allocates a block from the remaining room of the chunk (the fast path). Returns `None` if
+    /// the room is too small or `size` is 0.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
@@ -103,7 +103,8 @@ impl Heap {
         }
     }
 
-    /// Returns a block at a multiple of `alignment` in the remaining room of the chunk.
+    /// Allocates a block at a multiple of `alignment` from the remaining room of the chunk. Returns
+    /// `None` if the room is too small.
     pub fn bump_aligned(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         let aligned = start.checked_next_multiple_of(alignment)?;

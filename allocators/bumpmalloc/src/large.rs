@@ -91,7 +91,8 @@ pub unsafe fn free(header: NonNull<Chunk>) {
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
-        // If the system refuses to release the mapping, its memory is lost, without other effects.
+        // If the system refuses to release the mapping, it leaks. Nothing else depends on the
+        // release.
         let _ = Linux.release(header.cast(), mapped);
     }
 }

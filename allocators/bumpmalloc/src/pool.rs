@@ -36,7 +36,8 @@ impl Pool {
         }
     }
 
-    /// Removes a chunk from the pool, or reserves new ones. The caller must restart the chunk.
+    /// Takes a dead chunk from the pool, or a new chunk if the pool has none. The caller must
+    /// restart the chunk.
     pub fn take(&mut self) -> Option<NonNull<Chunk>> {
         self.dead.pop().or_else(|| self.take_fresh())
     }
@@ -114,8 +115,8 @@ impl Pool {
         released > 0
     }
 
-    /// Purges dead chunks, except `keep` bytes, and keeps their address space. Returns whether the
-    /// system got any memory.
+    /// Purges dead chunks, except `keep` bytes, and keeps their address space. Returns whether any
+    /// memory was purged.
     pub fn purge(&mut self, keep: usize) -> bool {
         let mut any = false;
         let mut kept = 0;

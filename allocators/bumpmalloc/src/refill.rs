@@ -9,8 +9,8 @@ use crate::pool::POOL;
 use crate::threads;
 
 /// Number of retired chunks, oldest first, that a refill checks before it takes a chunk from the
-/// pool. The small number limits the cost of chunks with live blocks, and still finds dead ones
-/// soon.
+/// pool. A small number keeps a refill cheap if these chunks still have live blocks. The next
+/// refill checks the chunks after them.
 const LOOKS: usize = 8;
 
 /// Size of the largest block for which a new chunk is started. A larger block that does not fit

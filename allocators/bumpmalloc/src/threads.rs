@@ -121,7 +121,7 @@ pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     })
 }
 
-/// Purges dead chunks, except about `keep` bytes. Returns whether the system got any memory.
+/// Purges dead chunks, except about `keep` bytes. Returns whether any memory was purged.
 pub fn trim(keep: usize) -> bool {
     collect();
     POOL.lock().purge(keep)
@@ -157,7 +157,7 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
     }
 }
 
-/// Gives up each chunk of a heap to the thread that frees its last block.
+/// Gives up each chunk of a heap to the thread that frees the chunk's last block.
 ///
 /// # Safety
 ///
@@ -173,7 +173,7 @@ unsafe fn give_up_chunks(heap: &Heap) {
     }
 }
 
-/// Gives up each full chunk of a heap to the thread that frees its last block.
+/// Gives up each full chunk of a heap to the thread that frees the chunk's last block.
 ///
 /// # Safety
 ///
@@ -217,9 +217,9 @@ pub unsafe fn free_locks() {
     }
 }
 
-/// In the child of a fork, gives up the full chunks of threads that do not exist there. Their
-/// current chunks keep their owner, because a thread may have been in the middle of an allocation;
-/// no thread uses them for allocations again.
+/// In the child of a fork, gives up the full chunks of threads that do not exist there. A thread's
+/// current chunk keeps its owner, because the thread may have been in the middle of an allocation.
+/// No thread allocates in that chunk again.
 ///
 /// # Safety
 ///

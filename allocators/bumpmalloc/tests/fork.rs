@@ -12,7 +12,7 @@ const SIZE: usize = 1 << 10;
 /// Maximum number of bytes that bumpmalloc reserves in one batch.
 const BATCH: usize = 16 << 20;
 
-/// Exit status of the child.
+/// Exit statuses of the child.
 const DONE: c_int = 0;
 const NO_MEMORY: c_int = 1;
 const GREW: c_int = 2;
