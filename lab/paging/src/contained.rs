@@ -51,7 +51,7 @@ pub enum Ended {
 pub struct Contained {
     /// Outcome of the run.
     pub ended: Ended,
-    /// The wall time.
+    /// Wall time until the command ended or was killed.
     pub wall: Duration,
     /// The kernel's counts in the group of the run.
     pub tally: Tally,

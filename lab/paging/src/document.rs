@@ -13,7 +13,7 @@ use crate::{Mechanism, free_swap};
 
 /// The sizes and times of one form of the suite.
 pub struct Form {
-    /// Number of rounds of all cells.
+    /// Number of rounds in which all cells run.
     pub rounds: u32,
     /// Number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
@@ -89,9 +89,9 @@ impl Form {
 /// Capabilities of the machine, and requests of the user beyond the document's own experiments.
 #[derive(Debug, Default)]
 pub struct DocumentSetting {
-    /// The limit of the experiments that need no swap.
+    /// Limit of the experiments that need no swap; `None` if they run without a limit.
     pub limit: Option<Limit>,
-    /// Holders of the paging benchmark's working set in addition to lgalloc.
+    /// Further ways to hold the paging benchmark's working set, in addition to lgalloc.
     pub more: Vec<Holding>,
     /// Allocators to compare with lgalloc. The throughput benchmark also takes blocks from each of
     /// them.

@@ -36,7 +36,7 @@ pub enum Item {
     },
     /// A compressed block device that the lab is requesting from the kernel. It has no size yet.
     UnsizedZram {
-        /// Number that the device would get.
+        /// Number that the kernel is expected to assign to the device.
         number: u32,
     },
     /// A control group, with the processes in it.

@@ -1,4 +1,5 @@
-//! The lab: children, their limits, and their answers.
+//! The lab, which runs each job in a child process, under a limit if required, and reads the
+//! child's report.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -34,7 +35,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Tries every mechanism. A child reads back the limit that each mechanism sets.
+    /// Tries every mechanism: a child process reads back the small limit that the mechanism sets.
     ///
     /// # Errors
     /// When the user interrupts.

@@ -44,11 +44,11 @@ impl Mechanism {
 /// The result of trying a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The mechanism.
+    /// Mechanism that was tried.
     pub mechanism: Mechanism,
     /// Reason why the mechanism does not work on this machine; `None` if it works.
     pub reason: Option<String>,
-    /// The remedy, if one is known.
+    /// Suggested remedy, if one is known.
     pub fix: Option<String>,
 }
 
@@ -237,7 +237,8 @@ fn processor_group(name: &str, ledger: &Arc<Ledger>) -> Result<(PathBuf, Made), 
     Err(no_group(Version::One, "processor time", &why))
 }
 
-/// Creates a group without limits. The inner error is the kernel's.
+/// Creates a group without limits. The outer error is a failure of the ledger, the inner one the
+/// kernel's refusal.
 fn new_group(folder: &Path, ledger: &Arc<Ledger>) -> Result<std::io::Result<Made>, Error> {
     let made = ledger.making(Item::Group {
         folder: folder.to_owned(),

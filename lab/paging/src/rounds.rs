@@ -35,8 +35,8 @@ impl Lab {
         Ok(None)
     }
 
-    /// Runs a cell in one round. Returns any rejected reports, followed by a sound one if there is
-    /// one.
+    /// Runs a cell in one round. Returns the rejected reports, and then the sound report if a run
+    /// produced one.
     fn once(
         &self,
         cell: &Cell,

@@ -35,9 +35,9 @@ pub enum SwapKind {
 /// A request for swap, such as `file:8G` or `zram:4G`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapRequest {
-    /// The medium.
+    /// Medium of the swap area.
     pub kind: SwapKind,
-    /// The size.
+    /// Size of the swap area.
     pub bytes: Bytes,
 }
 

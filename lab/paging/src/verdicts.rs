@@ -39,7 +39,7 @@ struct Test {
     of: String,
     to: Option<String>,
     figure: Figure,
-    /// Figure of the second cell, if it differs.
+    /// Figure of the second cell, if it differs from that of the first.
     to_figure: Option<Figure>,
     low: Option<f64>,
     high: Option<f64>,

@@ -7,7 +7,7 @@ use crate::words::size;
 
 /// Number of threads.
 const THREADS: usize = 8;
-/// Number of bytes that each thread takes in each size of regions. The total exceeds the memory
+/// Number of bytes that each thread takes in regions of each size. The total exceeds the memory
 /// that lgalloc may keep.
 const EACH: Bytes = Bytes::from_mib(32);
 
