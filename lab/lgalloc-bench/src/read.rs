@@ -104,8 +104,9 @@ fn check(job: &Read) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the reason to reject a run, if its faults do not match its residency. Either its pages
-/// were not drawn as specified, or something other than its reads moved pages.
+/// Returns the reason to reject a run, if its faults do not match its residency. Such a mismatch
+/// means that pages were not drawn as specified, or that something other than the reads moved
+/// pages.
 fn crooked(per_read: f64, resident: f64, reads: u64) -> Option<String> {
     let expected = 1.0 - resident;
     // Two standard deviations of a share observed in `reads` draws.
