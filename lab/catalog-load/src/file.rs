@@ -49,7 +49,7 @@ pub(crate) struct Place {
     pub(crate) identity: Identity,
 }
 
-/// Facts about a data set, found when its file was written.
+/// Facts about a data set that are computed while its file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// Number of entries.

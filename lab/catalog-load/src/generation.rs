@@ -56,7 +56,8 @@ pub(crate) fn write(
     written.map(|()| Written::Now)
 }
 
-/// Creates the folder if there is none. Then creates a file in it that only one process can create.
+/// Claims the folder for this process: creates the folder if it does not exist, and in it the file
+/// [`UNFINISHED`]. Only one process can create that file.
 fn claim(target: &Path) -> Result<(), CatalogError> {
     match std::fs::create_dir(target) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
