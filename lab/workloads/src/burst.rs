@@ -37,8 +37,8 @@ fn sizes(parameters: &Parameters) -> Sizes {
     Sizes::of(shape, parameters)
 }
 
-/// Returns the blocks of each thread in a burst, from the burst's size and the mean size of a
-/// block.
+/// Returns the number of blocks of each thread in a burst, from the size of the burst and the mean
+/// size of a block.
 fn blocks_of_thread(parameters: &Parameters) -> u64 {
     let bytes = (parameters.value("mebibytes") << 20) as f64;
     let blocks = bytes / sizes(parameters).mean() / parameters.value("threads") as f64;
@@ -110,7 +110,7 @@ struct Scene<'a, H: Heap> {
 
 struct Worker<'a, H: Heap> {
     scene: &'a Scene<'a, H>,
-    /// Whether this thread stays active and reads memory.
+    /// Whether this thread runs the pulses and reads the resident memory.
     leads: bool,
     slots: Array<Slot>,
     blocks: Blocks<'a, H>,
@@ -231,7 +231,7 @@ impl<H: Heap> Worker<'_, H> {
     }
 
     fn be_active_among_survivors(&mut self) -> Result<(), Failure> {
-        // This count is exact, because every thread has published its own before the meeting.
+        // This count is exact, because every thread has published its count before the threads met.
         self.notes.live = self.scene.account.current();
         self.pulse()?;
         self.notes.survivors = Memory::read().resident;

@@ -7,7 +7,8 @@
 use crate::Failure;
 use crate::random::mix;
 
-/// Returns the tag of a block. `key` is the caller's name for it, such as its slot and round.
+/// Returns the tag of a block. The caller chooses a `key` for the block, for example from its slot
+/// and round.
 #[inline]
 pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)

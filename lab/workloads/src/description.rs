@@ -14,9 +14,9 @@ pub struct Parameter {
     pub unit: &'static str,
     /// Default value.
     pub default: u64,
-    /// Minimum value that makes sense.
+    /// Minimum accepted value.
     pub least: u64,
-    /// Maximum value.
+    /// Maximum accepted value.
     pub most: u64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) const LATENCY: Parameter = Parameter {
 /// Named set of parameters.
 #[derive(Debug)]
 pub struct Preset {
-    /// The name.
+    /// Name of the preset on the command line.
     pub name: &'static str,
     /// Purpose of the preset.
     pub meaning: &'static str,
@@ -131,31 +131,31 @@ impl FigureText {
 /// Workload, identified by its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// `threadtest`.
+    /// `threadtest`: rounds of equal blocks, freed by the thread that allocated them.
     Threadtest,
-    /// `shbench`.
+    /// `shbench`: blocks of varying sizes and lifetimes, all within one thread.
     Shbench,
-    /// `rptest`.
+    /// `rptest`: blocks of random sizes in random slots, passed from thread to thread.
     Rptest,
-    /// `prodcons`.
+    /// `prodcons`: one thread allocates, another frees.
     Prodcons,
-    /// `malloctest`.
+    /// `malloctest`: all blocks are allocated, and then freed in the same order.
     Malloctest,
-    /// `burst`.
+    /// `burst`: memory that stays resident after most or all of a large amount is freed.
     Burst,
-    /// `large-blocks`.
+    /// `large-blocks`: blocks of megabytes, some replaced while others stay.
     LargeBlocks,
-    /// `churn`.
+    /// `churn`: small blocks that fit into the processor's cache, replaced at random.
     Churn,
-    /// `vectors`.
+    /// `vectors`: many vectors that grow by `realloc` at the same time.
     Vectors,
-    /// `short-threads`.
+    /// `short-threads`: threads that allocate, hand one block over, free the others and end.
     ShortThreads,
-    /// `long-lived`.
+    /// `long-lived`: memory of a heap whose blocks are replaced slowly, over many bursts.
     LongLived,
-    /// `fork-server`.
+    /// `fork-server`: a parent with a warm heap forks children, which work on a copy of it.
     ForkServer,
-    /// `short-process`.
+    /// `short-process`: the cost of starting and ending a program that allocates little.
     ShortProcess,
 }
 
@@ -164,7 +164,7 @@ pub enum Workload {
 pub struct Description {
     /// Code of the workload in this crate; `None` for a workload with a separate program.
     pub workload: Option<Workload>,
-    /// The name by which it is raced.
+    /// Name of the workload on the command line.
     pub name: &'static str,
     /// One line that describes the workload.
     pub summary: &'static str,

@@ -1,6 +1,6 @@
-//! Source of blocks.
+//! Heap under test: its interface, and the C library as its implementation.
 
-/// Allocates and frees blocks of memory.
+/// Heap from which a workload allocates its blocks.
 pub trait Heap: Sync {
     /// Allocates a block of `size` bytes, or returns null. `alignment` is a power of two, or 0 for
     /// malloc's default.

@@ -56,7 +56,8 @@ struct Cache {
     end: usize,
 }
 
-/// State shared by the threads. It lives until the process ends, because blocks may live as long.
+/// State that the threads share. It lives until the process ends, because its blocks may be in use
+/// until then.
 struct Shared {
     first: usize,
     length: usize,
@@ -66,7 +67,7 @@ struct Shared {
     idle: Mutex<Vec<&'static mut Cache>>,
 }
 
-/// The heap. Its memory stays reserved until the process ends.
+/// The cheapest possible heap. Its memory stays reserved until the process ends.
 #[derive(Clone, Copy)]
 pub struct Lifo {
     shared: &'static Shared,
@@ -77,13 +78,13 @@ pub struct Lifo {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the heap that owns the cache, and this thread's cache of it.
+    /// Address of a heap's shared state, and this thread's cache for that heap.
     static OWN: Cell<(*const Shared, *mut Cache)> = const { Cell::new((ptr::null(), ptr::null_mut())) };
 }
 
 impl Lifo {
-    /// Creates a heap with `bytes` of memory that is written now, and eight times as much that is
-    /// written when it is first needed.
+    /// Creates a heap with `bytes` of memory that is written now. Eight times that size is reserved
+    /// in addition, and written on first use.
     ///
     /// # Errors
     /// Returns a failure if the system is out of memory.

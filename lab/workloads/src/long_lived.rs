@@ -128,7 +128,7 @@ impl Notes {
 struct Worker<'a, H: Heap> {
     account: &'a Account,
     pause: Duration,
-    /// Whether this thread reads memory.
+    /// Whether this thread reads the resident memory at the end of each period.
     leads: bool,
     replaced: u64,
     live: Array<Slot>,

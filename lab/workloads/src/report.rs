@@ -9,7 +9,7 @@ use crate::caller::Tally;
 use crate::{FigureText, Parameters};
 use heapdrome_system::process::{Elapsed, Memory, OfChildren};
 
-/// Everything that a report contains.
+/// Measurements of a run, from which its report is made.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Work of all threads.

@@ -80,7 +80,8 @@ impl State {
 }
 
 impl State {
-    /// Changes the block that this thread allocated last, which it has written by now.
+    /// Changes the first byte of the block that this thread allocated last. The workload has
+    /// already written the block.
     fn corrupt_latest(&mut self) {
         let latest = self.latest.get(&std::thread::current().id());
         if let Some(address) = latest {

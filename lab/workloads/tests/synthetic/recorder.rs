@@ -18,7 +18,7 @@ pub(crate) struct Event {
     pub(crate) allocated: bool,
     /// The block's number, in the order of allocation.
     pub(crate) block: usize,
-    /// Its size.
+    /// Requested size of the block in bytes.
     pub(crate) size: usize,
     /// For a freed block, the number of bytes unchanged since its allocation.
     pub(crate) fresh: usize,
