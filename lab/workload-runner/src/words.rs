@@ -24,7 +24,7 @@ impl HeapName {
 /// Parsed command line.
 #[derive(Debug)]
 pub(crate) struct Words {
-    /// The workload.
+    /// Name of the workload.
     pub(crate) workload: String,
     /// Parameters of the workload.
     pub(crate) rest: Vec<String>,
