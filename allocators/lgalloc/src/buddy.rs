@@ -122,7 +122,7 @@ impl Area {
     }
 }
 
-/// Set of all areas.
+/// Buddy allocator over a set of areas.
 #[derive(Debug)]
 pub struct Buddy<P: Pages> {
     pages: P,
@@ -135,7 +135,7 @@ pub struct Buddy<P: Pages> {
 }
 
 impl<P: Pages> Buddy<P> {
-    /// Creates a set without areas.
+    /// Creates a buddy allocator without areas.
     pub const fn new(pages: P) -> Self {
         Self {
             pages,

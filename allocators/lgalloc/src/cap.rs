@@ -38,7 +38,7 @@ impl Cap {
         self.held.store(bytes, Relaxed);
     }
 
-    /// Returns the count.
+    /// Returns the number of counted bytes.
     pub fn held(&self) -> usize {
         self.held.load(Relaxed)
     }

@@ -112,7 +112,7 @@ impl Dirty {
         found
     }
 
-    /// Returns the bytes of all regions.
+    /// Returns the total size of the regions in the table in bytes.
     pub fn bytes(&self) -> usize {
         let entries = self.entries[..self.count].iter();
         entries.map(|entry| entry.1.bytes()).sum()

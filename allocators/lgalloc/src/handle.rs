@@ -119,7 +119,7 @@ impl Handle {
         class: None,
     };
 
-    /// Returns the bytes of the region.
+    /// Returns the size of the region in bytes; zero if there is no region.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.class.map_or(0, SizeClass::bytes)

@@ -68,7 +68,7 @@ pub struct Dropped {
     pub failures: usize,
 }
 
-/// Returns the totals so far.
+/// Returns the statistics since the process started.
 pub fn dropped() -> Dropped {
     Dropped {
         purged_bytes: PURGED_BYTES.load(Relaxed),

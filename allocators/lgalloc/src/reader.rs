@@ -14,11 +14,11 @@ pub enum Pattern<'a> {
     Sequential(&'a Range<usize>),
     /// Every `stride`th element, starting at `first`.
     Strided {
-        /// First index.
+        /// Index of the first element to read.
         first: usize,
         /// Distance from one index to the next.
         stride: usize,
-        /// Number of elements.
+        /// Number of elements to read.
         count: usize,
     },
     /// Elements with these indices, in this order.

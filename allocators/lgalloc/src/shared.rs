@@ -22,7 +22,7 @@ pub trait Policy {
     fn clean(&self, region: Region, class: SizeClass);
 }
 
-/// Caches, table and cap.
+/// Free regions with contents: all caches, the table, and the cap on both.
 #[derive(Debug)]
 pub struct Shared<P> {
     pub(crate) policy: P,
@@ -182,7 +182,7 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Cleans all regions.
+    /// Cleans all free regions in caches and in the table.
     pub fn empty(&self) {
         self.empty_caches();
         while self.clean_oldest(|_| true) {}

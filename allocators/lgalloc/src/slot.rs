@@ -290,8 +290,8 @@ impl Slot {
     /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
     /// by a plain store, or zero; `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
-        // Acquire: pairs with the release below or in `claim`, so that this thread sees the stores
-        // that the other thread saw.
+        // Acquire: pairs with the release below or in `claim`. This thread then sees every store
+        // that was visible to the thread that set `shared`.
         if self.shared.load(Acquire) {
             return Some(0);
         }
@@ -339,7 +339,8 @@ impl Slot {
         self.stacks[class.index()].filled().count()
     }
 
-    /// Returns the bytes in this cache. May be out of date in other threads.
+    /// Returns the total size of the regions in this cache in bytes. May be out of date in other
+    /// threads.
     pub fn held(&self) -> usize {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         classes.map(|class| class.bytes() * self.count(class)).sum()

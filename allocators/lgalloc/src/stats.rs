@@ -12,11 +12,11 @@ use crate::{purge, relocate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ClassStats {
-    /// Size of the regions.
+    /// Size of the class's regions in bytes.
     pub bytes: usize,
-    /// Number of allocations.
+    /// Number of allocations since the process started.
     pub allocations: usize,
-    /// Number of deallocations.
+    /// Number of deallocations since the process started.
     pub deallocations: usize,
     /// Number of allocations for which the thread's cache had no region. Excludes growth and
     /// shrinking in place.

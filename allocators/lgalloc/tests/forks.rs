@@ -77,7 +77,7 @@ fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Returns the bytes of free regions with contents, in caches and in the table.
+/// Returns the total size in bytes of free regions with contents, in caches and in the table.
 fn free_bytes(stats: &Stats) -> usize {
     let classes = stats.classes.iter();
     let regions = classes.map(|class| class.bytes * (class.cached_regions + class.dirty_regions));

@@ -38,7 +38,7 @@ enum Operation {
     Shrink,
     PurgeSpare,
     Clear,
-    /// Continues in another thread.
+    /// Moves the vector to another thread and back.
     Send,
     /// Takes this number of elements from each end, and drops the rest.
     TakeApart(usize),
