@@ -21,7 +21,7 @@ pub struct Bumpmalloc;
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
-/// Fork gate. Only threads that have entered it change shared structures.
+/// Gate that keeps other threads from changing shared structures during a fork.
 static FORK_GATE: ForkGate = ForkGate::new();
 
 /// Calls `body` with the heap from which the calling thread allocates.

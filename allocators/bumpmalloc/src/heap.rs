@@ -16,7 +16,7 @@ pub struct Heap {
     pub cursor: Cell<usize>,
     /// Address of the end of the chunk.
     pub limit: Cell<usize>,
-    /// The `marks_base` of the chunk.
+    /// Base of the chunk's marks, as [`chunk::marks_base`] returns it.
     pub marks: Cell<*mut AtomicU64>,
     /// Number of blocks allocated in the chunk.
     pub count: Cell<usize>,
@@ -30,7 +30,7 @@ pub struct Heap {
     /// Next heap in the list of all heaps, which includes those of ended threads. Written once,
     /// under the registry's lock.
     pub next: Cell<*mut Heap>,
-    /// Next heap in the list of heaps without a thread. The registry's lock guards it.
+    /// Next heap in the list of heaps without a thread. The registry's lock guards this link.
     pub next_free: Cell<*mut Heap>,
 }
 

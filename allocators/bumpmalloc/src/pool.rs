@@ -47,7 +47,7 @@ impl Pool {
         self.dead.push(chunk);
     }
 
-    /// Returns the bytes of the chunks in the pool.
+    /// Returns the total size of the chunks in the pool in bytes.
     pub fn waiting(&self) -> usize {
         (self.dead.length() + self.fresh_count) * SIZE
     }

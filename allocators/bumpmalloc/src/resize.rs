@@ -7,7 +7,7 @@ use crate::chunk::{self, Chunk, GRANULE};
 use crate::heap::{Heap, current};
 use crate::large;
 
-/// Returns the usable bytes of the block.
+/// Returns the usable size of the block in bytes.
 ///
 /// # Safety
 ///

@@ -13,7 +13,7 @@ use crate::pool::POOL;
 static ENDED_THREADS: Lock<()> = Lock::new(());
 static HEAP_OF_ENDED: Heap = Heap::new();
 
-/// List of all heaps.
+/// All heaps, the heaps without a thread, and memory for new heaps.
 struct Registry {
     first: *mut Heap,
     /// Heaps whose thread has ended.
@@ -96,7 +96,7 @@ impl Registry {
         Some(heap)
     }
 
-    /// Calls `visit` with every heap until it returns a value.
+    /// Calls `visit` with one heap after the other until `visit` returns a value.
     fn find<T>(&self, mut visit: impl FnMut(&Heap) -> Option<T>) -> Option<T> {
         let mut next = self.first;
         while let Some(heap) = NonNull::new(next) {
