@@ -108,7 +108,7 @@ impl Item {
     }
 }
 
-/// Reads the current value of a file of choices. The file marks it with brackets.
+/// Reads the current value of a file of choices, which the file marks with brackets.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Minimum number of bytes that a child is expected to fill per second, even if it swaps.
 const FILLED_PER_SECOND: Bytes = Bytes::from_mib(16);
 
-/// The environment of all experiments.
+/// Environment in which all experiments run.
 pub struct Lab {
     /// The executable that runs jobs.
     pub child: PathBuf,

@@ -29,9 +29,9 @@ const ENDING: &str = "ledger";
 enum Line {
     /// Identifier of the boot during which the ledger was begun.
     Boot(String),
-    /// An item is about to be made.
+    /// An item is about to be made; the number identifies it in later lines.
     Making(u64, Item),
-    /// The item was removed.
+    /// The item with this number was removed.
     Gone(u64),
 }
 

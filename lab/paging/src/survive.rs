@@ -91,7 +91,7 @@ impl Search {
             let limit = Bytes((smallest.as_f64() * times) as u64).rounded_up_to(STEP);
             let known = |trial: &&Trial| trial.limit_bytes == limit.0 && trial.survived();
             let trial = match found.trials.iter().rfind(known) {
-                // The runs that found the smallest limit are also its measurement.
+                // At the smallest limit itself, the runs of the search are also the measurement.
                 Some(trial) => trial.clone(),
                 None => self.trial(limit, run)?,
             };
