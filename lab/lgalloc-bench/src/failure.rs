@@ -43,7 +43,7 @@ impl Failure {
         Self::System(call, io::Error::last_os_error())
     }
 
-    /// Returns the exit status.
+    /// Returns the exit status of a process that ends with this failure.
     pub fn status(&self) -> u8 {
         match self {
             Self::Instructions(_) | Self::Join(..) => 2,

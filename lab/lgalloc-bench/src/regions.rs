@@ -44,7 +44,7 @@ enum Source {
     Published(Option<published::Handle>),
     Malloc,
     Mapped,
-    /// A part of a vector, which is only read. The vector lives as long as any of its parts.
+    /// A part of a vector that is only read. The vector lives as long as any of its parts.
     Part {
         _vector: Arc<LargeVec<Page>>,
     },
