@@ -33,7 +33,7 @@ pub enum CatalogError {
         /// Source of the limit on the available memory.
         limit: &'static str,
     },
-    /// There are no data.
+    /// A folder holds no data of the workload.
     #[error("{} holds no data of the catalog workload; write some with gen-data first", path.display())]
     NoData {
         /// Folder without data.

@@ -24,7 +24,7 @@ use crate::join::Tally;
 
 const MAGIC: &[u8; 8] = b"HDCATSET";
 const HEAD: usize = 64;
-/// Version of the data format.
+/// Version of the data format that this program writes and reads.
 const VERSION: u32 = 2;
 const ROW: usize = 24;
 

@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Workers {
     pool: Pool,
     threads: Vec<JoinHandle<()>>,
-    /// Open while the threads run. Dropping it stops them.
+    /// Sender that exists while the threads run. Dropping the sender stops the threads.
     stop: Option<channel::Sender<()>>,
 }
 

@@ -18,7 +18,7 @@ pub struct Sizes {
     pub size: u32,
     /// Seed of the data sets.
     pub seed: u64,
-    /// Number of entries.
+    /// Number of entries in all data sets.
     pub entries: u64,
     /// Number of records, each of which has a name and a URL.
     pub records: u64,
