@@ -86,7 +86,8 @@ impl Share<'_> {
         }
     }
 
-    /// Publishes the balance.
+    /// Publishes the balance: adds it to the account, updates the peak, and sets the balance to
+    /// zero.
     #[cold]
     pub(crate) fn flush(&mut self) {
         // Relaxed: the sum and the maximum do not depend on the order of the additions.

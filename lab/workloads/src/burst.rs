@@ -51,7 +51,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parameters.value("mebibytes") << 20).saturating_add(array)
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let of_bursts = blocks_of_thread(parameters)
         .saturating_mul(parameters.value("threads"))

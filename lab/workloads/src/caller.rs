@@ -17,7 +17,7 @@ pub(crate) struct Caller<'a, H: Heap> {
 /// Work of one thread, or of all threads together.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Blocks allocated and blocks freed.
+    /// Number of blocks allocated plus number of blocks freed.
     pub(crate) operations: u64,
     /// The sum of all contents that were read back; the order does not matter.
     pub(crate) checksum: u64,

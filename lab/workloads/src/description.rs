@@ -128,7 +128,7 @@ impl FigureText {
     }
 }
 
-/// Workload, identified by its code.
+/// Workload that this crate implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// `threadtest`: rounds of equal blocks, freed by the thread that allocated them.
@@ -162,7 +162,7 @@ pub enum Workload {
 /// Description of a workload.
 #[derive(Debug)]
 pub struct Description {
-    /// Code of the workload in this crate; `None` for a workload with a separate program.
+    /// Implementation of the workload in this crate; `None` for a workload with a separate program.
     pub workload: Option<Workload>,
     /// Name of the workload on the command line.
     pub name: &'static str,

@@ -385,7 +385,8 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 for address in receive {
-                    // SAFETY: the other thread allocated it with this size and no longer uses it.
+                    // SAFETY: the other thread allocated the block with this size and no longer
+                    // uses the block.
                     unsafe { heap.free(ptr::with_exposed_provenance_mut(address), 64) };
                 }
                 heap.leave();

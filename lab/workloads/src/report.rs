@@ -61,7 +61,7 @@ impl Outcome {
         ]);
     }
 
-    /// Creates the report.
+    /// Converts the measurements to the report of a run with these parameters.
     pub(crate) fn report(self, parameters: &Parameters) -> WorkloadReport {
         let mut figures = self.figures();
         if let Some(latency) = &self.tally.latency {
@@ -181,7 +181,7 @@ pub(crate) const FIGURES: &[FigureText] = &[
     ),
 ];
 
-/// Figures of [`Outcome::add_children`].
+/// Figures that [`Outcome::add_children`] adds.
 pub(crate) const CHILDREN: &[FigureText] = &[
     FigureText::less(
         "children_cpu_s",

@@ -35,8 +35,8 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Checks whether a run that needs `needed` bytes fits, regardless of the estimate in its
-/// description.
+/// Checks whether a run that needs `needed` bytes fits, regardless of the estimate in the
+/// workload's description.
 ///
 /// # Errors
 /// Returns the errors of [`fits`].

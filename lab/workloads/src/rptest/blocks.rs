@@ -115,7 +115,7 @@ impl<'a, H: Heap> Blocks<'a, H> {
             .caller
             .allocate(size as usize, alignment, u64::from(key))?;
         let written = u64::from(size) * self.kind.written / WHOLE;
-        // SAFETY: the block has `size` bytes, `written` is at most as many, and no other code uses
+        // SAFETY: the block has `size` bytes, `written` is at most `size`, and no other code uses
         // the block yet.
         unsafe { contents::touch_pages(block, written as usize) };
         Ok(Slot { block, size, key })

@@ -17,7 +17,7 @@ use crate::array::Array;
 pub(crate) struct Parcel {
     next: *mut Parcel,
     sender: usize,
-    /// The blocks.
+    /// Slots of the blocks in transit.
     pub(crate) slots: Array<Slot>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Event {
 /// True state of the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shadow {
-    /// Blocks in use.
+    /// Number of blocks in use.
     pub(crate) live: usize,
     /// The peak of the bytes in use.
     pub(crate) peak: u64,
