@@ -147,7 +147,7 @@ impl Handle {
 
     /// Resizes the region for `capacity` elements, and keeps the contents. A region grows in place
     /// if the address space behind it is free and has no contents. Otherwise its pages move to a
-    /// larger region (`mremap`), without a copy if possible. It shrinks in place.
+    /// larger region (`mremap`), without a copy if possible. A region shrinks in place.
     ///
     /// Returns the new start and capacity. Pointers into the old region are invalid afterwards.
     ///

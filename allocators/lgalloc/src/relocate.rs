@@ -25,8 +25,8 @@ pub fn totals() -> (usize, usize) {
 /// that the kernel refuses to move in pieces of 2 MiB is copied.
 ///
 /// Aborts the process if the kernel unmaps the target and refuses the move, and the target cannot
-/// be mapped again. That can happen if other code has mapped its addresses. There is no way back,
-/// because other halves may already have moved.
+/// be mapped again. That can happen if other code has mapped the target's addresses. The move
+/// cannot be undone, because other parts of the region may already have moved.
 ///
 /// # Safety
 ///

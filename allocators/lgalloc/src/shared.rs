@@ -163,9 +163,9 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Enforces a lowered budget and cap. Moves the regions of caches that have borrowed more than
-    /// the budget to the table. Then cleans regions, first those in the table, until the cap is no
-    /// longer exceeded.
+    /// Enforces a lowered budget and cap. Empties caches that have borrowed more than the budget
+    /// into the table. Then cleans regions, first those in the table, until the cap is no longer
+    /// exceeded.
     pub fn hold_to_policy(&self) {
         // Pairs with the fence in `lend`.
         fence(SeqCst);
