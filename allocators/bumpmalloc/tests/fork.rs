@@ -61,8 +61,8 @@ fn replace(blocks: &[*mut c_void]) -> c_int {
     DONE
 }
 
-/// Runs `act` in a child process. Returns the status of the child, which exits with the result of
-/// `act`. A signal kills the child if it hangs.
+/// Runs `act` in a child process. Returns the wait status of the child, which exits with the result
+/// of `act`. An alarm kills a child that hangs.
 fn in_a_child(act: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the child calls only the kernel and bumpmalloc, whose fork handlers are registered.
     unsafe {
