@@ -106,8 +106,9 @@ fn use_cold(
     Ok(taken)
 }
 
-/// Takes a region, writes every page, and returns it, repeatedly in `threads` parallel threads.
-/// Returns the distribution of the times, and the total rate per second.
+/// Takes a region, writes every page, and returns the region to the pool, repeatedly in each of
+/// `threads` parallel threads. Returns the distribution of the times, and the total rate per
+/// second.
 fn use_hot(
     pool: &mut Pool,
     threads: usize,
