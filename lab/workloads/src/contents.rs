@@ -86,10 +86,10 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
         (block.cast::<u64>().read_unaligned(), end)
     };
     let (begin, end) = (u64::from_le(begin), u64::from_le(end));
-    // Below 16 bytes, the last 8 bytes begin with bytes of the tag, which are compared with the
-    // tag. The shift is done in two halves, because at 8 bytes it covers the whole word. No branch
-    // depends on the size: sizes are random, and a mispredicted branch costs more than the malloc
-    // of a fast allocator.
+    // Below 16 bytes, the last 8 bytes begin with bytes of the tag. The shift drops these bytes,
+    // because `begin` covers them. The shift is done in two halves, because at 8 bytes it covers
+    // the whole word. No branch depends on the size: sizes are random, and a mispredicted branch
+    // costs more than the malloc of a fast allocator.
     let half = 4 * 16_usize.saturating_sub(size);
     let off = ((end ^ !tag) >> half) >> half;
     if (begin ^ tag) | off != 0 {

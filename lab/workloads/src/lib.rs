@@ -68,8 +68,9 @@ pub fn find(name: &str) -> Option<&'static Description> {
     list().iter().copied().find(|one| one.name == name)
 }
 
-/// Returns the number of operations of a run before it runs; `None` for a workload with a program
-/// of its own. The ratio of two such numbers is the factor by which a preset is shorter.
+/// Returns the number of operations of a run with these parameters; `None` for a workload with a
+/// program of its own. The ratio of the numbers of two presets shows by which factor one is
+/// shorter.
 pub fn operations(parameters: &Parameters) -> Option<u64> {
     Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),

@@ -65,7 +65,7 @@ impl Gate {
             self.opened.notify_all();
             return Ok(());
         }
-        // Relaxed: `stop` takes the lock between setting the flag and waking, which orders both.
+        // Relaxed: `stop` sets the flag before it takes this lock to wake the waiting threads.
         while state.1 == turn && !stopped.load(Ordering::Relaxed) {
             state = self
                 .opened

@@ -222,8 +222,8 @@ impl<H: Heap> Worker<'_, H> {
         if length > vector.capacity {
             let capacity = vector.next_capacity(push);
             let (old, new) = (vector.capacity as usize, capacity as usize);
-            // SAFETY: the vector's block is null or came from this call with its capacity; the
-            // vector takes the block that is returned in its place.
+            // SAFETY: the vector's block is null or came from `grow` with the vector's capacity.
+            // The returned block replaces it in the vector.
             vector.block = unsafe { self.caller.grow(vector.block, old, new) }?;
             vector.capacity = capacity;
         }

@@ -206,7 +206,7 @@ fn everything_is_freed_after_each_pass_and_threads_start_anew() {
             (entered.len(), distinct.len(), left.len()),
             (2 * threads, 2 * threads, 2 * threads)
         );
-        // The first threads have all left before the second ones enter.
+        // All threads of the first start leave before the threads of the second start enter.
         assert!(left[threads - 1].0 < entered[threads].0);
         assert_eq!(times_empty(&events[..left[0].0]), 2);
     }
