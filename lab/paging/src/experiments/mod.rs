@@ -82,7 +82,7 @@ impl Holding {
     }
 
     /// Returns a cell whose child uses this holding. Appends the name of the holding to the cell's
-    /// name, unless `place`, the index of the holding, is 0.
+    /// name, unless `place` is 0.
     fn cell(
         &self,
         place: usize,
