@@ -21,7 +21,7 @@ pub struct Condition {
     pub name: String,
     /// Value that was found. It begins with `not readable here` if it is unknown.
     pub value: String,
-    /// Severity.
+    /// Severity of the condition for a measurement.
     pub level: Level,
     /// Meaning for a result, in one sentence.
     pub meaning: String,

@@ -52,7 +52,7 @@ pub struct ImageMemory {
 }
 
 impl ImageMemory {
-    /// Returns the sum.
+    /// Returns the total size of file pages and anonymous pages.
     pub fn resident(&self) -> Bytes {
         self.files + self.written
     }

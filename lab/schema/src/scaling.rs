@@ -46,7 +46,7 @@ pub struct Knee {
 /// Growth of one allocator's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingCurve {
-    /// The allocator.
+    /// Name of the allocator.
     pub allocator: String,
     /// Values of the other parameters, such as `size=64`; empty if there are none.
     pub others: String,
