@@ -20,7 +20,7 @@ pub struct FunctionCalls {
 /// Memory of the blocks under the size classes of one of [`ALLOCATORS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rounded {
-    /// Bytes that all blocks took, each counted when it was made.
+    /// Sum of the bytes that all blocks took, including freed blocks.
     pub made: u64,
     /// Maximum number of bytes that live blocks took at one time. For several processes, the sum of
     /// their maxima.
@@ -103,7 +103,7 @@ impl Counts {
         names.zip(self.rounded)
     }
 
-    /// Counts calls of a function.
+    /// Adds calls of a function, and returns the counts of this function.
     pub(crate) fn call(&mut self, function: u8, calls: u64) -> &mut FunctionCalls {
         let place = usize::from(function);
         if self.functions.len() <= place {

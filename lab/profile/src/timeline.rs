@@ -36,7 +36,7 @@ impl Level {
 pub struct Point {
     /// Time at which the point begins, in nanoseconds since the recording began.
     pub time: u64,
-    /// Live bytes, as they were requested.
+    /// Requested bytes of the live blocks.
     pub bytes: Level,
     /// Live blocks.
     pub blocks: Level,
@@ -183,7 +183,8 @@ impl Cells {
         }
     }
 
-    /// Adds another timeline, which has ended. Outside of its time it adds nothing.
+    /// Adds another timeline, which has ended. Intervals outside of the other timeline's time stay
+    /// unchanged.
     pub(crate) fn add(&mut self, mut other: Self) {
         let Some(end) = other.cells.len().checked_sub(1) else {
             return;
@@ -203,7 +204,7 @@ impl Cells {
         }
     }
 
-    /// Returns the timeline.
+    /// Converts the intervals into the points of a timeline.
     pub(crate) fn timeline(&self) -> Timeline {
         let point = |(place, cell): (usize, &Cell)| Point {
             time: (self.first + place as u64) << self.width,
