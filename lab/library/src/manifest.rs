@@ -10,18 +10,18 @@ use crate::{LibraryError, Size};
 /// Name of the manifest in a folder of traces.
 pub const MANIFEST: &str = "manifest.json";
 
-/// A trace of the library.
+/// Description of a recorded trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Name of the trace; its file is `NAME.trace`.
     pub name: String,
-    /// The length of the run.
+    /// Length of the recorded run.
     pub size: Size,
     /// The program and its version.
     pub program: String,
     /// The recorded command.
     pub command: String,
-    /// Time at which the recording began, in UTC.
+    /// Time at which the recording began, in UTC, as RFC 3339.
     pub date: String,
     /// Version of heapdrome that recorded the trace.
     pub heapdrome: String,

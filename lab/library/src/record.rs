@@ -20,7 +20,7 @@ use crate::{LibraryError, script, server, shorten};
 pub struct Request<'a> {
     /// Recipe of the trace.
     pub recipe: &'a Recipe,
-    /// The length of the run.
+    /// Length of the recorded run.
     pub size: Size,
     /// The executable `heapdrome`, which records.
     pub heapdrome: &'a Path,
