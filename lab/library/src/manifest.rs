@@ -19,7 +19,7 @@ pub struct Entry {
     pub size: Size,
     /// The program and its version.
     pub program: String,
-    /// The recorded command.
+    /// Command that was recorded, as a line for a shell.
     pub command: String,
     /// Time at which the recording began, in UTC, as RFC 3339.
     pub date: String,
@@ -39,7 +39,7 @@ pub struct Entry {
 /// All traces of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The traces, by name.
+    /// Traces, sorted by name.
     pub traces: Vec<Entry>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) const MOST_OPERATIONS: u64 = 200_000;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Name of the trace.
+    /// Name of the trace, by which users select the recipe.
     pub name: String,
     /// Description of the program's allocations, in one line.
     pub summary: String,
@@ -51,7 +51,7 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfProgram {
-    /// Name of the program.
+    /// Name of the program in `lab/programs`.
     pub name: String,
     /// Parameters of the small run, as `name=value`.
     pub small: Vec<String>,

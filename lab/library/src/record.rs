@@ -18,7 +18,7 @@ use crate::{LibraryError, script, server, shorten};
 
 /// Request for the recording of a trace.
 pub struct Request<'a> {
-    /// Recipe of the trace.
+    /// Recipe that describes the program's run.
     pub recipe: &'a Recipe,
     /// Length of the recorded run.
     pub size: Size,

@@ -46,7 +46,7 @@ pub enum Shelf {
     Logs,
     /// Work in progress, one folder for each lock.
     Staging,
-    /// Lock files.
+    /// Lock files: one for each item, and the file of the main lock.
     Locks,
 }
 

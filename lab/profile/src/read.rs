@@ -127,7 +127,7 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
     })
 }
 
-/// State of the pass.
+/// State of the pass over a trace, from which the profile is made.
 #[derive(Default)]
 struct Pass {
     sampling: Sampling,

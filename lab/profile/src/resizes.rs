@@ -12,7 +12,7 @@ pub struct Resizes {
     pub shrunk: u64,
     /// Bytes that would have been copied if every resize had moved its block.
     pub copied: u64,
-    /// Number of chains.
+    /// Number of chains with at least one resize.
     pub chains: u64,
     /// Largest number of resizes in a chain.
     pub longest: u32,

@@ -64,8 +64,8 @@ const KIB: u64 = 1 << 10;
 const PAGE: u64 = 4 * KIB;
 
 /// Returns the bytes that glibc takes: 8 more for a header, in steps of 16, at least 32. Blocks
-/// that `malloc` maps separately, in whole pages, get no special treatment, because their threshold
-/// changes as the program runs.
+/// that `malloc` maps separately, in whole pages, get no special treatment, because the threshold
+/// for them changes as the program runs.
 fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }

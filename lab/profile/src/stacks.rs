@@ -76,7 +76,7 @@ struct Entry {
 pub(crate) struct Event {
     pub stack: Option<u32>,
     pub size: u64,
-    /// The number of the block.
+    /// Number of the block in the trace.
     pub block: u64,
     /// Time at which the block is made or freed.
     pub time: u64,

@@ -18,7 +18,7 @@ pub struct TimeInAllocator {
     pub half_width: f64,
     /// All processor time, without that of the recorder.
     pub processor: f64,
-    /// Number of calls.
+    /// Number of all calls, timed or not.
     pub calls: u64,
     /// Number of calls that were timed.
     pub timed: u64,

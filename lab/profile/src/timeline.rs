@@ -38,7 +38,7 @@ pub struct Point {
     pub time: u64,
     /// Requested bytes of the live blocks.
     pub bytes: Level,
-    /// Live blocks.
+    /// Number of live blocks.
     pub blocks: Level,
     /// Resident memory in bytes; `None` before the first reading.
     pub resident: Option<Level>,
@@ -52,7 +52,7 @@ pub struct Point {
 pub struct Timeline {
     /// Width of a point in nanoseconds.
     pub width: u64,
-    /// The points.
+    /// Points in order of time.
     pub points: Vec<Point>,
 }
 

@@ -77,7 +77,7 @@ pub struct RacePair {
     pub not_compared: Vec<String>,
 }
 
-/// Outcome of a condition.
+/// Outcome of a condition of `--fail-if`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {

@@ -76,7 +76,7 @@ pub struct ClaimResult {
 pub struct Absent {
     /// Name of the allocator in the published document.
     pub name: String,
-    /// Reason for its absence.
+    /// Reason why the allocator did not take part.
     pub reason: String,
 }
 
@@ -245,7 +245,7 @@ impl Collection {
         }
     }
 
-    /// Returns the cells of the paging lab for changes; empty for other purposes.
+    /// Returns the cells of the paging lab as a mutable slice; empty for other purposes.
     pub fn paging_cells_mut(&mut self) -> &mut [PagingCell] {
         match &mut self.purpose {
             Purpose::Paging { cells, .. } => cells,

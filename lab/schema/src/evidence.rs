@@ -36,7 +36,7 @@ impl SystemCalls {
     }
 }
 
-/// Time in calls of the allocator.
+/// Time that a run spends in calls of the allocator, estimated from timed calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTime {
     /// Estimated time in all calls of the run, in seconds. It includes page faults within the

@@ -75,7 +75,7 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed of this name.
+    /// Returns the speed of this name; `None` if there is none.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
@@ -136,7 +136,7 @@ pub enum Property {
     PeakMemory,
     /// Page faults, under the recorded allocator.
     PageFaults,
-    /// Order of the entrants by memory.
+    /// Order of the entrants by peak of the memory that malloc serves.
     MemoryOrder,
     /// Side of 1 on which the ratio of two entrants' wall times lies.
     WallTime,
@@ -154,7 +154,7 @@ impl Property {
         Self::ProcessorTime,
     ];
 
-    /// Returns the name of the property.
+    /// Returns the property's name in tables and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

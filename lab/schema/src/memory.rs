@@ -45,7 +45,7 @@ impl MemoryParts {
 /// their data, and the stack of its first thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageMemory {
-    /// Pages of files.
+    /// Resident pages of files, such as code.
     pub files: Bytes,
     /// Anonymous pages: written data, zeroed data and the stack.
     pub written: Bytes,

@@ -147,14 +147,14 @@ pub enum Output {
     NotCompared,
 }
 
-/// One row of a result.
+/// One row of a result: an entrant with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
     /// Name under which the entrant was requested.
     pub allocator: String,
     /// Role in the race.
     pub role: Role,
-    /// Version of the library.
+    /// Version of the allocator's library.
     pub version: String,
     /// Object that was preloaded.
     pub library: Option<PathBuf>,
@@ -258,7 +258,7 @@ pub struct Machine {
     pub processors: usize,
     /// Memory of the machine in bytes.
     pub memory_bytes: u64,
-    /// Release of the kernel.
+    /// Name and release of the kernel.
     pub kernel: String,
     /// C library and its version.
     pub libc: String,

@@ -126,7 +126,7 @@ pub struct Cell {
 pub struct Sweep {
     /// Name of the parameter.
     pub parameter: String,
-    /// Values for every machine.
+    /// Values that are run on every machine.
     pub values: Vec<u64>,
     /// Further values. Each is run only on a machine with at least this number of processors.
     #[serde(default)]

@@ -107,7 +107,7 @@ pub(crate) fn compare(
 /// The ratio of one allocator's figure to another's, within the rounds of one race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The other allocator.
+    /// Entrant with which the allocator is compared.
     pub(crate) other: Available<'a>,
     /// Ratio of the means, for any number of rounds.
     pub(crate) bare: f64,

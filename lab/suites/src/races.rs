@@ -7,7 +7,7 @@ use heapdrome_schema::{Member, RaceResult, Scale};
 use crate::definition::{Cell, Form};
 use crate::{Entrant, Suite, SuiteError};
 
-/// A race of a suite.
+/// A race of a suite, with all settings that a run needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
     /// Suite and cell, such as `rpmalloc/16-1000`.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::claim::EVERYONE;
 use crate::published::misfit;
 
-/// A table of a suite.
+/// Plan of a table, from a suite's data file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TablePlan {
@@ -93,8 +93,8 @@ pub enum Makes {
     /// Ratio of one allocator to each of its rivals, with one row for each rival and one column for
     /// each race.
     Against(Against),
-    /// Standing of one allocator in each race: the rival against which it does worst, and the
-    /// number of rivals against which it stays below the limit.
+    /// Standing of one allocator in each race: the rival against which the allocator does worst,
+    /// and the numbers of rivals for which the target is reached and missed.
     Standing(Against),
     /// Geometric mean over all races of the ratio of one allocator to each of its rivals, and to
     /// the rival with the smallest figure in each race.
@@ -156,7 +156,7 @@ pub enum Shown {
     Inverse,
 }
 
-/// A unit of a table.
+/// Unit in which a table shows a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Unit {
     /// Seconds.

@@ -49,7 +49,7 @@ impl Program {
         self.made += 1;
     }
 
-    /// Returns an exponential draw.
+    /// Draws an exponentially distributed number with this mean.
     fn exponential(&mut self, mean: f64) -> u64 {
         let part: f64 = self.draws.random();
         (-(1.0 - part).ln() * mean) as u64

@@ -325,7 +325,7 @@ pub struct Burst {
     pub each: Bytes,
 }
 
-/// Report of a job.
+/// Report that a child process makes of its job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingReport {
     /// Memory limit that the child read back.

@@ -130,7 +130,7 @@ pub struct Needed {
     pub student: [Option<usize>; 2],
 }
 
-/// All tables.
+/// Rows of all tables.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// False verdicts in races of equal entrants.
