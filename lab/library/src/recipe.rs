@@ -31,7 +31,7 @@ pub enum Size {
 /// heapdrome, and an operation takes about one byte.
 pub(crate) const MOST_OPERATIONS: u64 = 200_000;
 
-/// A trace of the library, with the description of its program's run.
+/// Recipe of a trace: the description of the run that is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -59,7 +59,7 @@ pub(crate) struct OfProgram {
     pub full: Vec<String>,
 }
 
-/// Shell lines, which run in a separate folder.
+/// Recipe as shell lines, which run in a separate folder.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Script {

@@ -52,7 +52,7 @@ pub struct Suspect {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     begin: Option<u64>,
-    /// Binary logarithm of the nanoseconds of a cell.
+    /// Binary logarithm of a cell's width in nanoseconds.
     shift: u32,
 }
 

@@ -274,7 +274,7 @@ impl Reading {
         self.rounding.made(size, alignment, amount.blocks);
     }
 
-    /// Frees a block and returns it; `None` if it is not live.
+    /// Frees a block and returns its data; `None` if the block is not live.
     fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
             self.profile.counts.repeated_frees += 1;

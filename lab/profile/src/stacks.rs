@@ -16,7 +16,8 @@ pub struct Code {
     pub stacks: Vec<Vec<Frame>>,
 }
 
-/// Blocks of one stack. If only some blocks have a stack, these represent all blocks.
+/// Blocks of one stack. If only some blocks have a stack, the blocks with a stack represent all
+/// blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackUse {
     /// Number of the stack in the trace; `None` for blocks without a stack.

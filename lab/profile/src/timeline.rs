@@ -3,7 +3,7 @@
 /// Maximum number of points of a timeline.
 pub const POINTS: usize = 512;
 
-/// Initial binary logarithm of the nanoseconds of a point.
+/// Binary logarithm of the initial width of a point in nanoseconds.
 const FINEST: u32 = 12;
 
 /// A quantity during the time of a point.
@@ -115,7 +115,7 @@ impl Cell {
 /// power of two and doubles when there are too many intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
-    /// Binary logarithm of the nanoseconds of an interval.
+    /// Binary logarithm of an interval's width in nanoseconds.
     width: u32,
     /// Number of intervals of this width before the first one.
     first: u64,

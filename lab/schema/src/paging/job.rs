@@ -195,7 +195,7 @@ pub enum Order {
     Permutation,
 }
 
-/// Source of memory.
+/// Source of a job's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holder {

@@ -14,8 +14,8 @@ const TOLD: usize = 3;
 /// The state of the targets during a race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// Registry names of the entrants whose targets are all decided, in the order of the rows. The
-    /// second text describes the comparisons that decided the entrant.
+    /// Decided entrants in the order of the rows: the registry name, and a description of the
+    /// comparisons that decided the entrant.
     pub entrants: Vec<(String, String)>,
     /// Whether every target is decided for every entrant.
     pub all: bool,
