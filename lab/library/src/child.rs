@@ -10,7 +10,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::LibraryError;
 
-/// A running child.
+/// A running child process of a recipe, with its collected output.
 pub(crate) struct Running {
     step: &'static str,
     child: Child,
@@ -26,7 +26,7 @@ pub(crate) fn shell(line: &str, folder: &Path) -> Command {
 }
 
 impl Running {
-    /// Starts a command.
+    /// Starts a command in its own process group. Errors name `step`.
     pub(crate) fn start(step: &'static str, mut command: Command) -> Result<Self, LibraryError> {
         child::in_own_group(&mut command);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -18,9 +18,9 @@ use crate::{LibraryError, script, server, shorten};
 
 /// Request for the recording of a trace.
 pub struct Request<'a> {
-    /// Recipe of the trace.
+    /// Recipe that describes the program's run.
     pub recipe: &'a Recipe,
-    /// The length of the run.
+    /// Length of the recorded run.
     pub size: Size,
     /// The executable `heapdrome`, which records.
     pub heapdrome: &'a Path,

@@ -46,7 +46,7 @@ pub enum Shelf {
     Logs,
     /// Work in progress, one folder for each lock.
     Staging,
-    /// Lock files.
+    /// Lock files: one for each item, and the file of the main lock.
     Locks,
 }
 
@@ -271,7 +271,7 @@ impl Cache {
         })
     }
 
-    /// Removes `folder`, which processes make under the lock on `what`, and returns whether it
+    /// Removes `folder`, which is made under the lock on `what`, and returns whether the folder
     /// existed. The folder is first renamed, so that no other process sees a partly removed folder.
     ///
     /// # Errors
@@ -303,7 +303,7 @@ impl Cache {
     }
 
     /// Empties the cache, and returns the number of bytes that were freed; 0 for a missing cache.
-    /// The marker and the lock file are kept.
+    /// The marker and the file of the main lock are kept.
     ///
     /// # Errors
     /// When the folder does not belong to heapdrome, is in use, or cannot be emptied.

@@ -26,7 +26,7 @@ pub enum ChildError {
     Failed {
         /// Name of the program.
         program: String,
-        /// Exit status.
+        /// Exit status of the program, or the signal that killed it.
         status: ExitStatus,
     },
     /// The user interrupted heapdrome, and the child's process group was killed.

@@ -53,7 +53,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
     job.command()
         .current_dir(folder)
         .args(["vendor", "--versioned-dirs", "vendor"]);
-    // Settings for builds of the user's own programs must not affect this build.
+    // Settings for builds of the user's own programs must not affect this run of cargo.
     for name in [
         "CARGO_TARGET_DIR",
         "CARGO_ENCODED_RUSTFLAGS",
@@ -74,7 +74,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
 }
 
 fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
-    // The empty workspace keeps cargo from searching for one in parent folders.
+    // The empty workspace keeps cargo from searching for a workspace in parent folders.
     let manifest = format!(
         "[package]\nname = \"heapdrome-fetch\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
          [dependencies]\n{} = \"={}\"\n\n[workspace]\n",

@@ -80,7 +80,7 @@ impl Digits {
         self.steps().map(size).collect()
     }
 
-    /// Returns all blocks.
+    /// Returns the sum over all steps.
     #[must_use]
     pub fn total(&self) -> Amount {
         let mut total = Amount::default();

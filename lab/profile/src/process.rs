@@ -13,7 +13,7 @@ use crate::size_classes::LARGEST_SIZE;
 use crate::stacks::{Event, Stacks};
 use crate::timeline::{Cells, Timeline};
 
-/// Largest plausible alignment. A request with a larger one counts as having none.
+/// Largest plausible alignment. A request with a larger alignment counts as a request without one.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
 /// State of a process at the time when it had the most live bytes.
@@ -167,7 +167,8 @@ impl Reading {
                 size, alignment, ..
             } => self.make(&step, size, alignment, 0),
             Operation::Free { block, .. } => {
-                // A sample does not show the next call of a thread, so no block of it is temporary.
+                // A sampled trace does not contain every call of a thread, so it shows no temporary
+                // blocks.
                 let is_temporary = latest == Some(block) && self.sampling.is_whole();
                 if let Some(freed) = self.free(&step, block, is_temporary) {
                     let temporary = &mut self.profile.counts.temporary;
@@ -273,7 +274,7 @@ impl Reading {
         self.rounding.made(size, alignment, amount.blocks);
     }
 
-    /// Frees a block and returns it; `None` if it is not live.
+    /// Frees a block and returns its data; `None` if the block is not live.
     fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
             self.profile.counts.repeated_frees += 1;
@@ -330,8 +331,8 @@ impl Reading {
         self.live.subtract(one);
     }
 
-    /// Returns the profile, and the timeline for the sum over processes. `end` is the time at which
-    /// the trace ends; it ends processes that the trace does not end.
+    /// Returns the profile, and the timeline for the sum over processes. A process without `finish`
+    /// ends at `end`, the end of the trace.
     pub(crate) fn finish(mut self, finish: Option<Finish>, end: u64) -> (ProcessProfile, Cells) {
         let time = finish.as_ref().map_or(end, |finish| finish.time.0);
         self.pass(time.max(self.profile.span[1]));

@@ -3,7 +3,7 @@
 use crate::process::ProcessProfile;
 use crate::read::Profile;
 
-/// Minimum number of timed calls that give an interval.
+/// Minimum number of timed calls that an interval requires.
 const FEWEST: u64 = 30;
 
 /// Half of a 95% interval of a normal distribution, in standard deviations.
@@ -12,13 +12,13 @@ const DEVIATIONS: f64 = 1.96;
 /// Processor time in nanoseconds, estimated from the timed calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeInAllocator {
-    /// Time in the allocator.
+    /// Time of all calls in the allocator.
     pub allocator: f64,
     /// Half of the 95% interval of `allocator`.
     pub half_width: f64,
     /// All processor time, without that of the recorder.
     pub processor: f64,
-    /// Number of calls.
+    /// Number of all calls, timed or not.
     pub calls: u64,
     /// Number of calls that were timed.
     pub timed: u64,
@@ -27,7 +27,7 @@ pub struct TimeInAllocator {
     pub left_out: u64,
 }
 
-/// Reason why the share is unknown.
+/// Reason why the share of time in the allocator is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untimed {
     /// The trace has a sample of blocks, for which no calls are timed.
@@ -52,7 +52,7 @@ impl TimeInAllocator {
         [-1.0, 1.0].map(|side| self.part(self.allocator + side * self.half_width))
     }
 
-    /// Returns the mean time of a call in the allocator.
+    /// Returns the mean time of a call in the allocator, in nanoseconds.
     #[must_use]
     pub fn per_call(&self) -> f64 {
         self.allocator / self.calls.max(1) as f64
@@ -68,7 +68,8 @@ impl Profile {
     /// total is known.
     ///
     /// # Errors
-    /// Returns an error if it is known for no process, or if too few calls were timed.
+    /// Returns an error if the trace is sampled, if no process has a known total, or if too few
+    /// calls were timed.
     pub fn time_in_allocator(&self) -> Result<TimeInAllocator, Untimed> {
         if !self.sampling().is_whole() {
             return Err(Untimed::Sampled);
@@ -143,7 +144,7 @@ mod tests {
             calls: 100 * timed,
             timed,
             left_out: 3,
-            // One half takes 10 ns and the other 30 ns.
+            // One half of the calls takes 10 ns, and the other half takes 30 ns.
             nanoseconds: 20.0 * timed as f64,
             squares: 500.0 * timed as f64,
             recording: 5.0 * timed as f64,

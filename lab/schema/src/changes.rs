@@ -18,16 +18,17 @@ pub struct ComparedResult {
     pub machine: Machine,
 }
 
-/// Factor by which a figure changed, new over old, with its interval.
+/// Ratio of a figure between two results or between two races of a sweep, with its confidence
+/// interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Estimate: 1.02 is 2% more than before.
+    /// Estimated ratio, later over earlier: 1.02 is an increase of 2%.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
-    /// Lower end of the interval.
+    /// Lower end of the confidence interval.
     #[serde(deserialize_with = "number_or_null")]
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the confidence interval.
     #[serde(deserialize_with = "number_or_null")]
     pub high: f64,
 }
@@ -35,7 +36,7 @@ pub struct Factor {
 /// One figure of one allocator in both results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The allocator.
+    /// Name under which both results list the allocator.
     pub allocator: String,
     /// Name of the figure, such as `wall_s`.
     pub figure: String,
@@ -76,7 +77,7 @@ pub struct RacePair {
     pub not_compared: Vec<String>,
 }
 
-/// Outcome of a condition.
+/// Outcome of a condition of `--fail-if`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -93,9 +94,10 @@ pub enum Outcome {
 pub struct Judged {
     /// Text of the condition as the user wrote it.
     pub condition: String,
-    /// Worst outcome over all figures in the condition.
+    /// Outcome over all figures: `Confirmed` if one figure confirms the condition, `RuledOut` only
+    /// if every figure rules it out.
     pub outcome: Outcome,
-    /// Figures that led to the outcome.
+    /// Figures and failures that led to the outcome, in words.
     pub because: Vec<String>,
 }
 
@@ -106,15 +108,15 @@ pub struct Changes {
     pub schema: u32,
     /// Version of heapdrome that compared the results.
     pub heapdrome: String,
-    /// The old result.
+    /// Earlier result, to which the other is compared.
     pub old: ComparedResult,
-    /// The new result.
+    /// Later result, whose changes are reported.
     pub new: ComparedResult,
     /// Whether figures were compared directly, because both results describe the same machine.
     pub same_machine: bool,
     /// Basis of the verdicts, in words.
     pub rests_on: Vec<String>,
-    /// Probability of one or more false verdicts on a figure, over all its comparisons.
+    /// Probability of one or more false verdicts on one figure, over all allocators and races.
     pub alpha: f64,
     /// Races that both results contain.
     pub pairs: Vec<RacePair>,

@@ -15,7 +15,7 @@ use crate::{
 pub enum Scale {
     /// A few minutes in total, to see that everything works.
     Quick,
-    /// The shape of the published setting, with fewer repetitions.
+    /// The thread counts and sizes of the published setting, with fewer repetitions.
     Usual,
     /// The thread and repetition counts of the published setting.
     Published,
@@ -26,7 +26,7 @@ pub enum Scale {
 pub struct Member {
     /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
     pub cell: String,
-    /// Workload.
+    /// Name of the workload that the race runs.
     pub workload: String,
     /// Parameters of the workload, as words.
     pub parameters: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Member {
     pub processors: Vec<usize>,
     /// Ratio of the published setting's work to the work of this race, if it is known.
     pub factor: Option<f64>,
-    /// The race.
+    /// Result of the race.
     pub result: RaceResult,
 }
 
@@ -59,7 +59,7 @@ pub enum Holds {
 pub struct ClaimResult {
     /// The claim, in heapdrome's own words.
     pub claim: String,
-    /// Place of publication.
+    /// Part of a published document that makes the claim. In a suite, the suite's name precedes it.
     pub source: String,
     /// Outcome on this machine.
     pub holds: Holds,
@@ -71,24 +71,24 @@ pub struct ClaimResult {
     pub target: bool,
 }
 
-/// An allocator of the document that did not take part in this race.
+/// An allocator of the published document that did not take part in this race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Name of the allocator in the document.
+    /// Name of the allocator in the published document.
     pub name: String,
-    /// Reason for its absence.
+    /// Reason why the allocator did not take part.
     pub reason: String,
 }
 
 /// A table made from several races, or a published table of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Title.
+    /// Title, printed above the table.
     pub title: String,
     /// Source of the figures, and the machine on which they were measured; `None` for figures
     /// measured here.
     pub published: Option<String>,
-    /// Heads of the columns. The first column contains names.
+    /// Column heads. The first column contains the names of the rows.
     pub heads: Vec<String>,
     /// Rows, each with as many cells as there are heads.
     pub rows: Vec<Vec<String>>,
@@ -111,7 +111,7 @@ pub struct Ccdf {
     /// Name of the timed operation, such as `read`. Distributions with the same name are drawn in
     /// one plot.
     pub kind: String,
-    /// Circumstances of the measurement.
+    /// Cell of the paging lab in which the times were measured.
     pub cell: String,
     /// Number of times counted.
     pub count: u64,
@@ -128,7 +128,7 @@ pub enum Purpose {
     Suite {
         /// Scale at which the suite was run.
         scale: Scale,
-        /// The outcome of each kind of misuse under each allocator.
+        /// Outcome of each kind of misuse under each allocator; empty if no target needs it.
         misuse: Vec<MisuseRun>,
     },
     /// Experiments of the paging lab.
@@ -142,18 +142,18 @@ pub enum Purpose {
         /// Distributions of times, for experiments that recorded them.
         ccdfs: Vec<Ccdf>,
     },
-    /// Misuse alone.
+    /// Runs of misuse programs, without races.
     Misuse {
         /// Scale at which misuse was tried.
         scale: Scale,
-        /// The outcome of each kind of misuse under each allocator.
+        /// Outcome of each kind of misuse under each allocator.
         runs: Vec<MisuseRun>,
     },
-    /// A search for the least memory.
+    /// Searches for the smallest memory limit under which a command finishes.
     Survival {
         /// Scale at which the search was run.
         scale: Scale,
-        /// Findings under each allocator.
+        /// Finding of the search under each allocator.
         searches: Vec<Survival>,
     },
     /// A check of a replay: races of the program, and of its replay at two speeds.
@@ -192,7 +192,7 @@ impl Default for Purpose {
 pub struct Collection {
     /// Version of the schema, equal to that of [`RaceResult`].
     pub schema: u32,
-    /// The version of heapdrome that wrote the collection.
+    /// Version of heapdrome that wrote the collection.
     pub heapdrome: String,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
@@ -200,17 +200,17 @@ pub struct Collection {
     pub asked: Vec<String>,
     /// Name of the suite, or a name such as `sweep threads` or `sweep jobs and size`.
     pub name: String,
-    /// The machine.
+    /// Machine on which everything in the collection was measured.
     pub machine: Machine,
     /// The races, in the order in which they were run; empty except in sweeps and suites.
     pub races: Vec<Member>,
-    /// Purpose of the collection.
+    /// Purpose, with the data that only this purpose has.
     pub purpose: Purpose,
     /// Tables computed from the measurements.
     pub tables: Vec<Table>,
     /// Published claims and targets, with their outcomes.
     pub claims: Vec<ClaimResult>,
-    /// Allocators of the document that did not race.
+    /// Allocators of the published document that did not race.
     pub absent: Vec<Absent>,
     /// Remarks on the whole collection for the reader.
     pub remarks: Vec<String>,
@@ -229,7 +229,7 @@ impl Collection {
         }
     }
 
-    /// Returns the findings of a sweep.
+    /// Returns the joint findings of a sweep; `None` for other purposes, or without findings.
     pub fn sweep(&self) -> Option<&SweepResult> {
         match &self.purpose {
             Purpose::Sweep(found) => found.as_ref(),
@@ -237,7 +237,7 @@ impl Collection {
         }
     }
 
-    /// Returns the cells of experiments.
+    /// Returns the cells of the paging lab; empty for other purposes.
     pub fn paging_cells(&self) -> &[PagingCell] {
         match &self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -245,7 +245,7 @@ impl Collection {
         }
     }
 
-    /// Returns the cells of experiments, so that they can be run and changed.
+    /// Returns the cells of the paging lab as a mutable slice; empty for other purposes.
     pub fn paging_cells_mut(&mut self) -> &mut [PagingCell] {
         match &mut self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -253,7 +253,7 @@ impl Collection {
         }
     }
 
-    /// Returns the distributions of times.
+    /// Returns the distributions of times from the paging lab; empty for other purposes.
     pub fn ccdfs(&self) -> &[Ccdf] {
         match &self.purpose {
             Purpose::Paging { ccdfs, .. } => ccdfs,
@@ -261,7 +261,8 @@ impl Collection {
         }
     }
 
-    /// Returns the outcomes of misuse, from a suite of races or from a suite of misuse alone.
+    /// Returns the outcomes of misuse, from a suite of races or from a suite of misuse alone; empty
+    /// for other purposes.
     pub fn misuse(&self) -> &[MisuseRun] {
         match &self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => runs,
@@ -278,7 +279,7 @@ impl Collection {
         }
     }
 
-    /// Returns the outcome of a check of a replay.
+    /// Returns the outcome of a check of a replay; `None` for other purposes.
     pub fn fidelity(&self) -> Option<&Fidelity> {
         match &self.purpose {
             Purpose::Check(fidelity) => Some(fidelity),
@@ -286,7 +287,7 @@ impl Collection {
         }
     }
 
-    /// Returns the searches for the least memory.
+    /// Returns the searches for the smallest memory limit; empty for other purposes.
     pub fn searches(&self) -> &[Survival] {
         match &self.purpose {
             Purpose::Survival { searches, .. } => searches,

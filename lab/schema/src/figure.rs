@@ -45,7 +45,8 @@ pub fn spoken(figure: &str) -> &str {
     }
 }
 
-/// Returns the smallest step of a figure, or 0 if it is unknown.
+/// Returns the smallest step between two values of a figure, in the figure's unit; 0 if the step is
+/// unknown.
 pub fn resolution(figure: &str) -> f64 {
     match figure {
         "user_s" | "system_s" | "cpu_s" => MICROSECOND,

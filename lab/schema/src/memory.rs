@@ -45,14 +45,14 @@ impl MemoryParts {
 /// their data, and the stack of its first thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageMemory {
-    /// Pages of files.
+    /// Resident pages of files, such as code.
     pub files: Bytes,
     /// Anonymous pages: written data, zeroed data and the stack.
     pub written: Bytes,
 }
 
 impl ImageMemory {
-    /// Returns the sum.
+    /// Returns the total size of file pages and anonymous pages.
     pub fn resident(&self) -> Bytes {
         self.files + self.written
     }

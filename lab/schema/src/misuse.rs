@@ -43,9 +43,9 @@ pub enum MisuseOutcome {
 pub struct MisuseRun {
     /// Name of the allocator in the registry.
     pub allocator: String,
-    /// Kind of misuse.
+    /// Name of the kind of misuse, as in tables.
     pub kind: String,
-    /// Outcome.
+    /// Response of the allocator to the misuse.
     pub outcome: MisuseOutcome,
     /// Stage of the report. Without a report, the last stage that the program reached; `None` if it
     /// did not reach the misuse.

@@ -37,7 +37,7 @@ impl Redaction {
         found.unwrap_or_else(|| path.to_owned())
     }
 
-    /// Returns `path` with each known folder replaced.
+    /// Returns `path` with each known folder replaced by its variable.
     pub fn path(&self, path: &Path) -> PathBuf {
         PathBuf::from(self.text(&path.to_string_lossy()))
     }

@@ -50,7 +50,7 @@ pub struct Comparison {
     pub high: f64,
     /// Number of complete rounds on which the comparison is based.
     pub rounds: u32,
-    /// Conclusion.
+    /// Conclusion from the interval.
     pub verdict: Verdict,
     /// Estimated number of further rounds that would show a difference of 1%, if it can be
     /// estimated.
@@ -123,7 +123,7 @@ pub struct ProofSummary {
 pub struct Finding {
     /// Way in which the entrant's last run ended.
     pub ending: Ending,
-    /// Phase of the race.
+    /// Phase of the race, such as `round 3`.
     pub during: String,
     /// Last lines of the run's standard error.
     pub stderr_tail: String,
@@ -147,14 +147,14 @@ pub enum Output {
     NotCompared,
 }
 
-/// One row of a result.
+/// One row of a result: an entrant with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
     /// Name under which the entrant was requested.
     pub allocator: String,
     /// Role in the race.
     pub role: Role,
-    /// Version of the library.
+    /// Version of the allocator's library.
     pub version: String,
     /// Object that was preloaded.
     pub library: Option<PathBuf>,
@@ -258,11 +258,11 @@ pub struct Machine {
     pub processors: usize,
     /// Memory of the machine in bytes.
     pub memory_bytes: u64,
-    /// Release of the kernel.
+    /// Name and release of the kernel.
     pub kernel: String,
     /// C library and its version.
     pub libc: String,
-    /// Distribution.
+    /// Name and version of the Linux distribution.
     pub distribution: String,
     /// Processor time of a page fault that maps an empty page of 4 KiB, in seconds, if it was
     /// measured.
@@ -301,13 +301,13 @@ pub struct RaceResult {
     pub ended: String,
     /// Probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,
-    /// The machine.
+    /// Machine on which the race ran.
     pub machine: Machine,
     /// Sensitivity of the race on this machine; `None` if there are too few rounds.
     pub noise_floor: Option<NoiseFloor>,
     /// Remarks on the race as a whole for the reader, such as drift.
     pub remarks: Vec<String>,
-    /// The rows.
+    /// Rows in the order of the plan, one for each entrant.
     pub entrants: Vec<EntrantResult>,
 }
 

@@ -70,7 +70,7 @@ pub struct Run {
     pub position: u32,
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// Time from the moment when the process executed the command until its end was detected.
+    /// Time from the execution of the command until its end was detected.
     pub wall: Nanoseconds,
     /// Processor time in user mode of the child and its waited-for descendants.
     pub user: Nanoseconds,

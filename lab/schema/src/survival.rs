@@ -35,7 +35,7 @@ impl Trial {
 /// Slowdown under a multiple of the smallest limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Multiple {
-    /// Factor on the smallest limit.
+    /// Factor by which the smallest limit is multiplied.
     pub times: f64,
     /// The runs under this limit.
     pub trial: Trial,
@@ -50,7 +50,7 @@ pub struct Multiple {
 /// Result of a search under one allocator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Survival {
-    /// The allocator.
+    /// Name of the allocator.
     pub allocator: String,
     /// Whether swap was available in addition to the limit.
     pub swap: bool,
@@ -70,12 +70,12 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// Minimum number of runs, each with and without a limit, that justifies a slowdown. With fewer
-    /// runs, the slowdown is mostly chance.
+    /// Minimum number of runs with the limit, and of runs without a limit, for a meaningful
+    /// slowdown. With fewer runs, the slowdown is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Returns whether all runs under a limit finished, and are enough runs to show the command's
-    /// slowdown.
+    /// Returns whether all runs under a limit finished, and whether their number suffices to show
+    /// the command's slowdown.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());
@@ -106,8 +106,8 @@ impl Survival {
             .unwrap_or_default()
     }
 
-    /// Returns every limit that was tried, sorted by size, without duplicates. A search may end
-    /// with a limit that it has tried before.
+    /// Returns one trial for each limit that was tried, in ascending order of the limits. A search
+    /// may try its last limit twice.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {
         let multiples = self.at.iter().map(|at| &at.trial);

@@ -53,8 +53,8 @@ impl Nanoseconds {
         self.0 as f64 / 1e9
     }
 
-    /// Returns a duration of `seconds`, rounded to a nanosecond. A negative or undefined duration
-    /// becomes zero.
+    /// Returns a duration of `seconds`, rounded to a nanosecond. A negative value or NaN becomes
+    /// zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
     }

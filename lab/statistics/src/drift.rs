@@ -1,4 +1,4 @@
-//! Test whether a series rises or falls over the race.
+//! A test of whether a series rises or falls over the race.
 
 use statrs::function::erf::erfc;
 
@@ -52,7 +52,7 @@ pub fn drift(values: &[f64]) -> Option<Drift> {
 }
 
 /// Returns the slopes between pairs of points. A long series uses only pairs that are half the
-/// series apart. The median of these slopes is as accurate, and needs little memory.
+/// series apart. This loses little accuracy and saves memory.
 fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let slope = |early: &(f64, f64), late: &(f64, f64)| (late.1 - early.1) / (late.0 - early.0);
     if points.len() > LONG {

@@ -11,7 +11,7 @@ use crate::{mean, standard_deviation};
 /// An estimate with a confidence interval at the requested level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate.
+    /// Point estimate, which lies inside the interval.
     pub estimate: f64,
     /// The lower end.
     pub low: f64,

@@ -225,7 +225,8 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     now[..=reach].iter().sum()
 }
 
-/// A distance and the excess at that distance.
+/// A distance from the estimate, and the excess of the test's deviate over the critical value
+/// there.
 type Trial = (f64, f64);
 
 /// Finds the greatest trial distance without excess and the smallest trial distance with excess,

@@ -19,7 +19,7 @@ pub fn upper_bound(count: u64, of: u64, confidence: f64) -> f64 {
 /// Welch's t-test of two independent series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
-    /// The statistic.
+    /// Test statistic, positive if the mean of the first series is larger.
     pub t: f64,
     /// The degrees of freedom, after Welch and Satterthwaite.
     pub degrees_of_freedom: f64,

@@ -16,7 +16,7 @@ pub struct Rounds<'a> {
 /// entrants, the twin of the second, all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
-    /// The number of rounds.
+    /// Number of rounds that the two compared entrants share.
     pub(crate) rounds: usize,
     /// Number of leading entrants whose figures are exchangeable if the two compared entrants are
     /// equal.

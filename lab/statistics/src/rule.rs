@@ -57,7 +57,7 @@ struct State {
 struct Critical {
     /// Critical value of the standard normal distribution.
     normal: f64,
-    /// Critical value of Student's t with an equal tail.
+    /// Critical value of Student's t with the same tail probability.
     student: f64,
 }
 

@@ -48,15 +48,16 @@ impl Range {
         }
     }
 
-    /// Returns whether the interval answers the question of a relevant difference: it excludes 1,
-    /// or it lies within `margin` of 1 (0.02 is 2%).
+    /// Returns whether the interval decides if the difference from the baseline is relevant: it
+    /// excludes 1, or it lies within `margin` of 1 (0.02 is 2%).
     pub fn answers(&self, margin: f64) -> bool {
         let near = self.low >= 1.0 / (1.0 + margin) && self.high <= 1.0 + margin;
         self.high < 1.0 || self.low > 1.0 || near
     }
 }
 
-/// Returns whether every judged interval of a rival answers its question.
+/// Returns whether every judged interval of a rival excludes 1 or lies within `margin` of 1 (0.02
+/// is 2%).
 pub fn is_decided(standing: &Standing, margin: f64) -> bool {
     standing
         .iter()

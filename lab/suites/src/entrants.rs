@@ -12,11 +12,12 @@ use crate::{Entrant, Suite};
 /// An entrant, with its name in the registry.
 pub(crate) type Available<'a> = (&'a Entrant, &'a str);
 
-/// Probability that any interval of one column of a table excludes the true figure.
+/// Probability that at least one interval of a claim, or of a table's column, excludes the true
+/// figure.
 pub const ALPHA: f64 = 0.05;
 
-/// Returns the rule for this number of comparisons. Its boundary is computed only once, because a
-/// report needs the same rule for hundreds of races.
+/// Returns the decision rule for this number of simultaneous comparisons. Each rule is computed
+/// only once, because a report needs the same rule for hundreds of races.
 pub fn rule(comparisons: usize) -> Rule {
     static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
     let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +107,7 @@ pub(crate) fn compare(
 /// The ratio of one allocator's figure to another's, within the rounds of one race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The other allocator.
+    /// Entrant with which the allocator is compared.
     pub(crate) other: Available<'a>,
     /// Ratio of the means, for any number of rounds.
     pub(crate) bare: f64,

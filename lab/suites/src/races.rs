@@ -7,14 +7,14 @@ use heapdrome_schema::{Member, RaceResult, Scale};
 use crate::definition::{Cell, Form};
 use crate::{Entrant, Suite, SuiteError};
 
-/// A race of a suite.
+/// A race of a suite, with all settings that a run needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
     /// Suite and cell, such as `rpmalloc/16-1000`.
     pub cell: String,
-    /// A description for progress.
+    /// Description that progress messages show.
     pub title: String,
-    /// The workload.
+    /// Name of the workload that the race runs.
     pub workload: String,
     /// Parameters of the workload.
     pub words: Vec<String>,
@@ -31,9 +31,9 @@ pub struct Race {
     pub rounds: u32,
     /// Maximum number of rounds. If set, an entrant stops once every target on it is decided.
     pub most_rounds: Option<u32>,
-    /// Number of untimed runs that measure memory.
+    /// Number of untimed runs for each allocator that measure memory.
     pub memory_runs: u32,
-    /// Number of operations in the published form, divided by the number in one run.
+    /// Number of operations in the published form, divided by the number in one run of this race.
     pub factor: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub struct Selection<'a> {
 }
 
 impl Suite {
-    /// Returns the races to run. The caller determines the available allocators; see
+    /// Returns the races to run. The caller marks unavailable allocators beforehand with
     /// [`Suite::take`].
     pub fn races(&self, selection: &Selection<'_>) -> Vec<Race> {
         let mut races = Vec::new();
@@ -163,7 +163,7 @@ impl Suite {
 /// The smallest form of a race, for estimating the race's time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
-    /// The race.
+    /// Race with the parameters of the smallest form.
     pub race: Race,
     /// Number of operations of the estimated race, divided by the number in `race`.
     pub times: f64,

@@ -8,7 +8,7 @@ use crate::{Entrant, Suite, SuiteError, claims, tables};
 /// The evaluation of a suite's races.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// The tables. Each published table follows the measured table to which it belongs.
+    /// Tables of all suites. Each published table follows the measured table to which it belongs.
     pub tables: Vec<Table>,
     /// The verdicts on the document's claims.
     pub claims: Vec<ClaimResult>,
@@ -84,8 +84,8 @@ fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
 }
 
 impl Evaluation {
-    /// Stores the evaluation in its collection. Earlier evaluations of these suites are replaced;
-    /// other remarks are kept.
+    /// Stores the evaluation in its collection. It replaces all earlier tables, verdicts and absent
+    /// allocators, and the earlier remarks of these suites; other remarks are kept.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;

@@ -105,8 +105,7 @@ fn the_own_allocators_race_at_up_to_eight_threads() {
     assert!(quick.iter().all(|race| race.allocators.len() <= 12));
 }
 
-/// The heap of long-lived needs a minute for its periods, so that it races in the published form
-/// only.
+/// The cell `long-lived` needs a minute for its periods, so it races in the published form only.
 #[test]
 fn a_form_that_is_too_long_is_left_to_the_published_size() {
     let suite = suite("own-allocators");

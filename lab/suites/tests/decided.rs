@@ -7,8 +7,8 @@ use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 
-/// Targets: in each race, the ratio of quick to every rival must be below 1.02 in time, and that to
-/// slow below 1.15 in memory.
+/// Targets: in each race, the ratio of quick to every rival must be below 1.02 in time, and the
+/// ratio of quick to slow must be below 1.15 in memory.
 const TARGETS: &str = r#"
 [[target]]
 claim = "It is fast."
@@ -20,7 +20,7 @@ source = "Memory"
 test = { ratio = { figure = "peak_rss_bytes", of = ["quick"], to = ["slow"], in = { cells = ["one"], family = "race" }, range = { high = 1.15 } } }
 "#;
 
-/// Returns this number of rounds around `value`, within `noise`, in one of several patterns.
+/// Returns `rounds` samples within the relative `noise` of `value`. `rhythm` shifts their pattern.
 fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);

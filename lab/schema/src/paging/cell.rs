@@ -8,7 +8,7 @@ use crate::{Bytes, Entrant};
 /// Number of lost rounds after which a cell is given up.
 const MOST_LOST: usize = 2;
 
-/// An experiment of the paging lab. The variants are in the order of the document.
+/// An experiment of the paging lab. The variants are in the order of the published document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
@@ -30,7 +30,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// Every experiment, in the order of the document.
+    /// Every experiment, in the order of the published document.
     pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::Paging,
@@ -119,7 +119,7 @@ impl PagingCell {
         }
     }
 
-    /// Returns the name of the source of the cell's memory.
+    /// Returns the name of the source of the cell's memory: its allocator, or else its holder.
     pub fn held_by(&self) -> &str {
         let holder = self.job.holder().unwrap_or_default();
         holder.name_of(self.allocator.as_ref())
@@ -163,7 +163,7 @@ impl PagingCell {
         figures
     }
 
-    /// Returns the merged distribution of all accepted reports.
+    /// Returns the distribution `name`, merged over all accepted reports.
     pub fn distribution(&self, name: &str) -> Distribution {
         let mut all = Distribution::default();
         let parts = self
@@ -173,8 +173,8 @@ impl PagingCell {
         all
     }
 
-    /// Returns the reason why the cell was not measured or was given up; `None` if neither is the
-    /// case.
+    /// Returns the reason why the cell was not measured or was given up; `None` if it was measured
+    /// and not given up.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);

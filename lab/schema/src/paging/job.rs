@@ -36,7 +36,8 @@ pub enum Job {
 }
 
 impl Job {
-    /// Returns the maximum amount of memory that the job needs at any moment; 0 if it is unknown.
+    /// Returns the maximum amount of memory that the job needs at any moment; 0 if this amount is
+    /// unknown.
     pub fn working_set(&self) -> Bytes {
         match self {
             Self::Read(job) => job.total,
@@ -71,10 +72,10 @@ pub struct Throughput {
     pub seconds: Duration,
 }
 
-/// Methods of allocating and releasing a region: the document's ten, their bounds (the clock alone,
-/// and a region that is never released), the published crate, and plain `malloc`. As in the
-/// document's program, `sysalloc` uses `posix_memalign` for page-aligned blocks, which the C
-/// library maps and unmaps each time.
+/// Methods of allocating and releasing a region: the ten of the published document, their bounds
+/// (the clock alone, and a region that is never released), the published crate, and plain `malloc`.
+/// As in the document's own program, `sysalloc` uses `posix_memalign` for page-aligned blocks,
+/// which the C library maps and unmaps each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -116,7 +117,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant: the bounds first, then the document's order.
+    /// Every variant: the bounds first, then the order of the published document.
     pub const ALL: [Self; 16] = [
         Self::Clock,
         Self::Preallocated,
@@ -136,7 +137,7 @@ impl Variant {
         Self::MmapFree,
     ];
 
-    /// Returns the variant's name in the document.
+    /// Returns the variant's name in the published document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
@@ -172,7 +173,7 @@ pub struct Read {
     pub holder: Holder,
     /// Order of the pages drawn.
     pub order: Order,
-    /// Seed of contents and draws.
+    /// Seed of the page contents and of the draws.
     pub seed: u64,
     /// Maximum duration of the warm-up. After this time the warm-up ends, even if write-back has
     /// not settled.
@@ -194,7 +195,7 @@ pub enum Order {
     Permutation,
 }
 
-/// Source of memory.
+/// Source of a job's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holder {
@@ -213,7 +214,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Returns the holder's name.
+    /// Returns the holder's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lgalloc => "lgalloc",
@@ -264,7 +265,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Returns the strategy's name in the document.
+    /// Returns the strategy's name in the published document.
     pub fn name(self) -> String {
         match self {
             Self::Baseline => "baseline".to_owned(),
@@ -294,7 +295,7 @@ pub struct Recycle {
     pub threads: Vec<usize>,
     /// Source of the regions.
     pub holder: Holder,
-    /// Seed of contents.
+    /// Seed of the page contents.
     pub seed: u64,
     /// Duration of each part of the measurement: the first allocations, and the repeated
     /// allocations with each number of threads.
@@ -324,7 +325,7 @@ pub struct Burst {
     pub each: Bytes,
 }
 
-/// Report of a job.
+/// Report that a child process makes of its job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingReport {
     /// Memory limit that the child read back.

@@ -19,7 +19,7 @@ fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
     scale * (0.03 * normal(random)).exp()
 }
 
-/// The outcome of a race.
+/// Outcome of a simulated race.
 struct Race {
     /// Estimate of each rival when it left, or after the last round.
     last: Vec<Estimate>,

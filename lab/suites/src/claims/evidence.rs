@@ -13,9 +13,8 @@ const TOLD: usize = 3;
 pub(super) enum Found {
     /// The comparisons of the claim, and the entrants that are unavailable here.
     Parts {
-        /// The comparisons.
         parts: Vec<Part>,
-        /// The entrants that the claim names but that are unavailable here.
+        /// Entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
     /// The claim cannot be decided here.
@@ -114,8 +113,8 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     )
 }
 
-/// Returns the verdict for a claim some of whose cells or entrants could have been run but were
-/// not. The verdict is undecided, unless these could not overturn the given verdict.
+/// Adjusts a verdict for the cells and entrants in `unrun`, which could have been run but were not.
+/// The result is undecided if running them could overturn the verdict.
 pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,

@@ -62,7 +62,7 @@ impl Suite {
 }
 
 impl Claim {
-    /// Appends a reference to the explanation, if a target is not reached.
+    /// Appends the references in `see`, unless the claim or target holds or cannot be tested.
     fn with_reason(&self, holds: Holds, because: String) -> String {
         match holds {
             Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {

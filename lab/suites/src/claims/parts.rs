@@ -1,8 +1,8 @@
 //! The comparisons of a claim, and their intervals.
 //!
-//! A claim is one statement, even if it makes many comparisons. Their intervals are simultaneous
-//! with a confidence of 95%, so that a chance deviation in one of many does not contradict the
-//! claim.
+//! A claim is one statement, even if it makes many comparisons. The intervals of these comparisons
+//! are simultaneous with a confidence of 95%, so that a chance deviation in one of many does not
+//! contradict the claim.
 
 use heapdrome_schema::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
@@ -18,11 +18,10 @@ use crate::tables::{data_ratio, degradation, pair};
 pub(super) struct Compared<'a> {
     /// Registry names of the two entrants.
     pub(super) both: [&'a str; 2],
-    /// The comparison.
     pub(super) part: Part,
 }
 
-/// Compares the figures of some entrants with the figures of others.
+/// Compares the figure of each entrant in `of` with that of each entrant in `to`, race by race.
 pub(super) fn ratios(
     suite: &Suite,
     members: &[&Member],
@@ -171,7 +170,7 @@ where
     }
 }
 
-/// Returns the degradation of some entrants.
+/// Returns one part for the degradation of each entrant in `of`.
 pub(super) fn degradations(
     suite: &Suite,
     members: &[&Member],

@@ -159,7 +159,7 @@ pub fn suite(more: &str) -> Suite {
     Suite::read(&text(more)).expect("a suite")
 }
 
-/// Returns the text of that suite's data file.
+/// Returns the data file of [`suite`] as text.
 pub fn text(more: &str) -> String {
     format!("{SUITE}\n{more}")
 }

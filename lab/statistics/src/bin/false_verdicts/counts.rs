@@ -30,11 +30,11 @@ pub enum Wanted {
 
 /// One unit of work: the rows of a table for one condition and one number of rivals.
 pub struct Job<'a> {
-    /// The table to which the rows belong.
+    /// Table to which the rows belong.
     pub wanted: Wanted,
-    /// The condition.
+    /// Condition of the simulated machine.
     pub condition: &'a Condition,
-    /// The number of rivals.
+    /// Number of rivals in each race.
     pub rivals: usize,
 }
 

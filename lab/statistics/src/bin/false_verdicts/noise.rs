@@ -36,11 +36,11 @@ pub struct Condition {
     pub rival_noise: f64,
     /// Share of the first rival's runs that have a spike.
     pub rival_spikes: f64,
-    /// Whether the first rival's noise differs from that of the others. Its mean estimate must then
-    /// be simulated.
+    /// Whether the first rival's noise differs from that of the others. If so, the mean estimate
+    /// for the first rival must be simulated.
     pub unequal: bool,
-    /// Whether the second half of the rivals is 10% slower. Each of them leaves the race once this
-    /// is shown.
+    /// Whether the second half of the rivals is 10% slower. Each of these rivals leaves the race
+    /// once it is shown to be slower.
     pub leaving: bool,
 }
 

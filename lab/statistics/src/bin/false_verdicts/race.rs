@@ -17,7 +17,7 @@ pub const BASELINE_AND_TWIN: usize = 2;
 /// Factor by which the rivals that leave the race are slower.
 const SLOWER: f64 = 1.1;
 
-/// Significance level of Student's and Welch's tests.
+/// Significance level of Welch's test.
 const USUAL_LEVEL: f64 = 0.05;
 
 /// A race in progress.
@@ -213,7 +213,7 @@ fn in_sequence(
     (0..=rivals).map(&mut series).collect()
 }
 
-/// Runs a race of equal entrants until it is precise.
+/// Runs a race of equal entrants until `stopping` ends it.
 fn until_precise(
     condition: &Condition,
     rule: &Rule,
@@ -236,7 +236,7 @@ fn until_precise(
     race.times
 }
 
-/// Errors of a comparison of two races, if nothing has changed between them.
+/// Changes that a comparison of two races shows although no entrant has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Errs {
     /// Whether a rival's own time seems to have changed.
@@ -290,7 +290,7 @@ pub fn two_races_err(
 /// race announces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shows {
-    /// The announced difference.
+    /// The announced difference, as a fraction.
     pub announced: f64,
     /// Whether the rule shows the difference.
     pub rule: bool,
@@ -340,9 +340,9 @@ pub fn announced_is_shown(
     })
 }
 
-/// Slows a rival by `difference`. Returns for each test the first round in which it shows the rival
-/// to be slower; `None` if `most` rounds do not show it. The tests are each of `rules`, and
-/// Student's interval alone by the first rule.
+/// Runs a race whose first rival is slower by `difference`. Returns, for each test, the first round
+/// that shows the rival to be slower; `None` if none of `most` rounds does. The tests are the two
+/// rules, and Student's interval alone by the first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],
