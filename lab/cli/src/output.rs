@@ -78,7 +78,8 @@ pub fn terminal() -> Terminal {
 /// Extent to which a race is printed.
 #[derive(Clone, Copy)]
 pub enum Extent<'a> {
-    /// The part that a reader needs to act; `heapdrome show` prints the rest under this name.
+    /// The part that a reader needs to act. The string is the argument of `heapdrome show` that
+    /// prints the rest.
     Brief(&'a str),
     /// Everything.
     Full,
@@ -105,7 +106,7 @@ pub fn publish(
     printed.and(saved)
 }
 
-/// Writes the requested files.
+/// Writes the requested files of a race.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written; all other files are still written.
@@ -145,7 +146,7 @@ pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Re
     print_beside(files, &text)
 }
 
-/// Writes the requested files.
+/// Writes the requested files of a collection.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written; all other files are still written.
@@ -162,7 +163,7 @@ pub fn save_collection(
     write_forms(forms, output, redaction)
 }
 
-/// Writes every report of a collection's cells, if requested.
+/// Writes the reports of all paging cells of a collection, if `path` names a file.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
@@ -200,7 +201,7 @@ pub type Form<'a> = (
     &'a dyn Fn() -> Result<Vec<u8>, ReportError>,
 );
 
-/// Writes the requested files.
+/// Writes each requested form of a result to its file.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written; all other files are still written.

@@ -89,7 +89,7 @@ pub fn processors(text: &str) -> Result<Processors, String> {
     Ok(Processors(list))
 }
 
-/// Size of the kernel's default processor set.
+/// Number of processors in a `cpu_set_t`.
 const MOST_PROCESSORS: usize = 1024;
 
 /// Parses `NAME[:higher|:lower]=REGEX`.

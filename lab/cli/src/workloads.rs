@@ -200,7 +200,7 @@ fn of_program(program: &Program) -> String {
     page.0
 }
 
-/// Text of an explanation, written from the top.
+/// Explanation of a workload, to which each method appends a part.
 struct Page(String);
 
 impl Page {

@@ -105,7 +105,8 @@ fn shell_syntax(line: &str) -> Option<String> {
     assignment(line)
 }
 
-/// Returns a variable that is set before the program, such as `A=1 program`.
+/// Returns the beginning of a variable assignment that precedes the program, such as `A=` of
+/// `A=1 program`.
 fn assignment(line: &str) -> Option<String> {
     let word = line.split_whitespace().next()?;
     let (name, _) = word.split_once('=')?;

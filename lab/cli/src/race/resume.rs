@@ -14,9 +14,8 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
 
-/// Race that continues.
+/// Race that is ready to run: a new one, or an interrupted one.
 pub struct TakenUp {
-    /// The race.
     pub contest: Contest,
     /// Keeps the resources of the workload locked.
     pub workload: Option<Ready>,

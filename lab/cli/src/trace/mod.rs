@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns a failure that names the trace.
+/// Returns a function that converts an error of the trace at `path` into a failure that names it.
 fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
         Failure::Usage(match error {

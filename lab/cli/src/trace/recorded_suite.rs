@@ -55,13 +55,13 @@ pub(super) fn write(folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the suite in which these traces are those of a folder.
+/// Returns the suite `traces` with the traces of these names replaced by those in `folder`.
 fn text<'a>(folder: &Path, names: impl Iterator<Item = &'a str>) -> String {
     let mut text =
         format!("{FIRST}\n{TRACES}").replacen("name = \"traces\"", "name = \"recorded-traces\"", 1);
     for name in names {
         let path = folder.join(format!("{name}.trace")).display().to_string();
-        // The path stands within quotation marks of TOML.
+        // Escape the path for a quoted TOML string.
         let path = path.replace('\\', r"\\").replace('"', "\\\"");
         text = text.replace(
             &format!("\"trace=library:{name}\""),

@@ -66,7 +66,7 @@ pub struct Chromium {
     session: Option<String>,
     /// Events of the page that no test has requested yet, in order of arrival.
     events: VecDeque<Value>,
-    /// Its profile and home.
+    /// Profile and home of the browser.
     folder: tempfile::TempDir,
 }
 
@@ -210,7 +210,7 @@ impl Chromium {
         }
     }
 
-    /// Returns all events of the page since the last call.
+    /// Returns and removes the stored events of the page.
     pub fn take_events(&mut self) -> Vec<Value> {
         // When this answer arrives, all earlier events have arrived, too.
         self.evaluate("0");

@@ -208,7 +208,8 @@ fn hides(browser: &mut Chromium, race: &str, result: &Value) {
     }
 }
 
-/// Checks that another metric shows its own drawings, hides those of others, and changes the order.
+/// Checks that another metric shows its own drawings, hides those of the other metrics, and changes
+/// the order.
 fn switches(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(browser.evaluate(&shown(race)), "wall");
     let list = format!("{}[0]", all(race, "[data-control=metric]"));
@@ -385,7 +386,7 @@ fn the_raw_data_are_saved_as_they_were() {
         event["state"] == "completed"
     });
     let saved = site::read(&folder.join("race.json"));
-    // Both texts are too long to be printed by `assert_eq!`.
+    // `assert_eq!` would print both results, which are too long.
     assert!(saved == site::read(&result), "all of it is as it was");
     assert_ne!(saved["entrants"][0]["wall_s"]["samples"][0], Value::Null);
     site::quiet(&mut browser, &page);

@@ -6,7 +6,7 @@ use heapdrome_trace::{Frame, Operation, Record, Recording, Stack, Step, Time, Wr
 use crate::site::{self, Site};
 use crate::{SCREENS, fits};
 
-/// First of the addresses that belong to one stack each.
+/// First address that occurs in only one stack. Lower addresses are shared by several stacks.
 const OWN: u32 = 0x10000;
 
 /// Returns a trace of 40 stacks, the first of which requests half of the bytes.

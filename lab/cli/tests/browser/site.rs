@@ -76,7 +76,7 @@ impl Site {
         page
     }
 
-    /// Returns a result as this heapdrome writes it, under its own name.
+    /// Returns the path of a stored result that this heapdrome has rewritten under the same name.
     pub fn written(&self, name: &str) -> PathBuf {
         let path = self.0.path().join(name);
         succeed(

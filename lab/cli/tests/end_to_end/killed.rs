@@ -34,7 +34,7 @@ fn groups(site: &Site) -> Vec<PathBuf> {
     named.filter(|folder| folder.exists()).collect()
 }
 
-/// Waits until the experiment has swap and a group; returns whether it ever has.
+/// Waits until the experiment has swap and a group. Returns `false` if the experiment ends first.
 fn is_at_work(site: &Site, running: &mut Running) -> bool {
     let end = Instant::now() + PATIENCE;
     while running.is_running() {

@@ -133,7 +133,7 @@ fn what_a_ledger_names_is_removed_and_nothing_else() {
     assert!(ledgers(&site).is_empty());
 }
 
-/// Its ledger is locked.
+/// A locked ledger stands for a running lab.
 #[test]
 fn what_a_running_lab_has_made_is_left_alone() {
     let site = Site::new();

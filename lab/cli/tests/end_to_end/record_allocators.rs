@@ -95,7 +95,7 @@ impl Calls {
     }
 }
 
-/// How an allocator gets beneath the recorder.
+/// Way in which an allocator is loaded beneath the recorder.
 #[derive(Clone, Copy, Debug)]
 enum Beneath<'a> {
     /// By `-a`.
@@ -104,7 +104,7 @@ enum Beneath<'a> {
     Preloaded(&'a str),
 }
 
-/// Records the program in one of its ways.
+/// Records the program, which allocates in the given way.
 fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
     let program = recorded_program();
     let (options, preloaded) = match beneath {
@@ -119,7 +119,7 @@ fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
     Calls::read(&site.path("a.trace"))
 }
 
-/// Ways of the program in which one thread makes all calls.
+/// Arguments of the program with which one thread makes all calls.
 const WAYS: [&str; 2] = ["chain", "aligned"];
 
 #[test]

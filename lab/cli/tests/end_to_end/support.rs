@@ -23,7 +23,7 @@ pub struct Site {
     home: tempfile::TempDir,
 }
 
-/// Outcome of a call.
+/// Exit status and output of a call.
 pub struct Outcome {
     pub status: i32,
     pub stdout: String,
@@ -172,7 +172,7 @@ fn heed_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Running heapdrome.
+/// Running heapdrome process, and the files of its output.
 pub struct Running {
     child: Child,
     out: tempfile::NamedTempFile,

@@ -286,7 +286,7 @@ fn runs_on_disk(site: &Site) -> Vec<usize> {
     journals(site).map(runs).collect()
 }
 
-/// Returns the name of the sweep, which its races contain.
+/// Returns the name of the sweep, which is stored in the journals of its races.
 fn name_on_disk(site: &Site) -> String {
     let journal = journals(site).next().expect("a race has begun");
     let (_, rest) = journal.split_once("\"of\":\"").expect("a part of a sweep");
