@@ -87,7 +87,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line above the bar, on standard error; also without a terminal.
+    /// Prints a line on standard error, above the bar if there is one.
     fn tell(&self, line: String) {
         self.aside(|| output::tell(line));
     }

@@ -1,4 +1,4 @@
-//! `heapdrome workloads`.
+//! `heapdrome workloads`: lists, explains and installs built-in workloads.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::output;
 /// Maximum width of an explanation's lines.
 const WIDTH: usize = 100;
 
-/// Runs the requested action.
+/// Runs the requested action on workloads.
 ///
 /// # Errors
 /// Returns an error if a name is unknown, something cannot be installed, or standard output cannot

@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     root.canonicalize().expect("the repository is there")
 }
 
-/// Returns all documents.
+/// Returns the paths of all documents: the pages in the root folder and in `docs`.
 fn documents() -> Vec<PathBuf> {
     let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
     let mut documents: Vec<_> = own.iter().map(|name| root().join(name)).collect();

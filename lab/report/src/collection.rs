@@ -186,7 +186,8 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
     })
 }
 
-/// Returns a sentence on the outcome of a check of a replay; `None` for another collection.
+/// Returns a sentence on the outcome of a check of a replay; `None` for a collection without such a
+/// check.
 pub(crate) fn checked(collection: &Collection) -> Option<String> {
     let fidelity = collection.fidelity()?;
     let of = |agreement: Agreement| {
@@ -370,7 +371,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
     ]
 }
 
-/// Returns the suite's cell, with the value of its sweep.
+/// Formats the place of a race in its suite: the cell, and the swept value if there is one.
 pub(crate) fn place(race: &Member) -> String {
     let cell = foreign::line(&race.cell);
     match race.swept {
@@ -389,7 +390,7 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// Returns the number of rows for which a proof shows that the allocator served `malloc`.
+/// Formats the number of rows for which a proof shows that the allocator served `malloc`.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

@@ -12,7 +12,7 @@ use races::{compared, empty, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Returns the advice of a conclusion, without its sentences.
+/// Formats the advice of a race, such as `mimalloc2 for Wall`.
 fn advised(result: &RaceResult) -> String {
     match Conclusion::of(result).advice {
         Advice::Take {

@@ -11,10 +11,10 @@ use heapdrome_schema::{Bytes, Order};
 use super::output::OutputArguments;
 use crate::values::duration;
 
-/// `heapdrome paging`.
+/// Arguments of `heapdrome paging`.
 #[derive(Args, Debug)]
 pub struct PagingArguments {
-    /// The experiment.
+    /// Requested experiment, or an action on the swap.
     #[command(subcommand)]
     pub action: PagingAction,
 }
@@ -60,7 +60,7 @@ pub struct CommonArguments {
     pub data: Option<PathBuf>,
 }
 
-/// `heapdrome paging throughput`.
+/// Arguments of `heapdrome paging throughput`.
 #[derive(Args, Debug)]
 pub struct ThroughputArguments {
     /// Numbers of threads
@@ -126,7 +126,7 @@ pub struct PagingSuiteArguments {
 /// Options of experiments in swap.
 #[derive(Args, Debug)]
 pub struct SwapArguments {
-    /// The swap.
+    /// Swap to create before the experiment.
     #[command(flatten)]
     pub make: MakeSwap,
     /// Holder of the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that are
@@ -164,7 +164,7 @@ pub struct RandomArguments {
     pub swap: SwapArguments,
 }
 
-/// `heapdrome paging strategies`.
+/// Arguments of `heapdrome paging strategies`.
 #[derive(Args, Debug)]
 pub struct StrategyArguments {
     /// Numbers of reads that a thread prefetches ahead, one strategy for each; with eight readers
@@ -176,7 +176,7 @@ pub struct StrategyArguments {
     pub random: RandomArguments,
 }
 
-/// `heapdrome paging ratio-sweep`.
+/// Arguments of `heapdrome paging ratio-sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArguments {
     /// Size of the working set [default: 4G; 512M with --quick]

@@ -14,7 +14,7 @@ use crate::values::{
     processors, sweep, work,
 };
 
-/// `heapdrome race`.
+/// Arguments of `heapdrome race`.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {

@@ -67,7 +67,7 @@ pub fn read(asked: &[String]) -> Option<Action> {
     read.map(|arguments| arguments.action).ok()
 }
 
-/// Returns the kind of request that these arguments of heapdrome itself make.
+/// Returns the kind of request of a command line; `asked` are heapdrome's own arguments.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,

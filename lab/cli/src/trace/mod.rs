@@ -21,7 +21,7 @@ use crate::destinations::{Destinations, refuse_overwriting};
 use crate::failure::Failure;
 use crate::output;
 
-/// Runs the requested action.
+/// Runs the requested action on traces.
 ///
 /// # Errors
 /// When a trace cannot be read, or something cannot be written.

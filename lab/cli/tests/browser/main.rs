@@ -27,7 +27,7 @@ fn all(race: &str, selector: &str) -> String {
     )
 }
 
-/// Returns the visible names in each table of entrants of a race, from the top.
+/// Returns an expression for the visible names in each table of entrants of a race, from the top.
 fn in_tables(race: &str) -> String {
     format!(
         "[...new Set({}.map(r => r.closest('table')))].map(t => [...t.tBodies[0].rows]\
@@ -36,7 +36,7 @@ fn in_tables(race: &str) -> String {
     )
 }
 
-/// Returns the visible names in a visible drawing with rows, from the top.
+/// Returns an expression for the visible names in a visible drawing with rows, from the top.
 fn drawn(drawing: &str) -> String {
     format!(
         "[...[...document.querySelectorAll({})].find(d => d.getClientRects().length > 0).querySelectorAll('g.row')]\
@@ -47,7 +47,7 @@ fn drawn(drawing: &str) -> String {
     )
 }
 
-/// Returns the metric whose drawings are shown in a race, or both if there are two.
+/// Returns an expression for the metrics whose drawings are shown in a race, separated by spaces.
 fn shown(race: &str) -> String {
     format!(
         "[...new Set({}.filter(p => p.getClientRects().length > 0).map(p => p.dataset.metric))].join(' ')",
@@ -111,7 +111,7 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
     }
 }
 
-/// Checks that the drawing of the ranking is shown once, and needs no scrolling.
+/// Expression that is true if the drawing of the ranking is shown once, and needs no scrolling.
 const RANKING_FITS: &str = "(b => b.scrollWidth <= b.clientWidth && \
     [...b.children].filter(d => d.getClientRects().length > 0).length === 1)\
     (document.querySelector('.panel.chosen .scroll'))";

@@ -50,7 +50,7 @@ fn trace() -> Vec<u8> {
     writer.finish().expect("finished")
 }
 
-/// The innermost function of the first stack, which is half as wide as the drawing.
+/// Expression for the innermost function of the first stack, which is half as wide as the drawing.
 const HALF: &str = "[...document.querySelectorAll('g.call')]\
     .find(c => c.querySelector('title').textContent.startsWith('0x10002: '))";
 
