@@ -65,7 +65,7 @@ fn version_of(entry: &Entry) -> String {
     entry.version.clone().unwrap_or_default()
 }
 
-/// Returns all details of an entry.
+/// Formats all details of an allocator.
 pub(super) fn described(entry: &Entry, state: &State) -> String {
     let mut text = format!("{}: {}\n", entry.name, entry.summary);
     let mut say = |what: &str, value: &str| {

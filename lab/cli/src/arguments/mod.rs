@@ -141,7 +141,7 @@ pub struct ShowArguments {
     /// Print everything that was recorded of one entrant, beside the baseline, and why it is better
     #[arg(long, value_name = "NAME", conflicts_with_all = ["full", "deploy", "json", "csv", "markdown", "redact"])]
     pub entrant: Option<String>,
-    /// Destinations of other forms.
+    /// Destinations of the result in other forms.
     #[command(flatten)]
     pub output: OutputArguments,
 }
@@ -197,7 +197,7 @@ pub enum AllocatorsAction {
     },
 }
 
-/// `--level` of `heapdrome allocators check`.
+/// Thoroughness of `heapdrome allocators check`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckLevel {
     /// Six programs that test what every program relies on: a few seconds

@@ -159,7 +159,7 @@ pub struct RandomArguments {
     /// Number of readers
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     pub threads: usize,
-    /// Further options.
+    /// Options of experiments in swap.
     #[command(flatten)]
     pub swap: SwapArguments,
 }
@@ -171,7 +171,7 @@ pub struct StrategyArguments {
     /// only the first [default: 32 and 128]
     #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = ahead)]
     pub ahead: Vec<usize>,
-    /// Further options.
+    /// Options of the random reads.
     #[command(flatten)]
     pub random: RandomArguments,
 }
@@ -189,7 +189,7 @@ pub struct SweepArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", default_value = "1",
           value_parser = threads)]
     pub threads: Vec<usize>,
-    /// Further options.
+    /// Options of experiments in swap.
     #[command(flatten)]
     pub swap: SwapArguments,
 }

@@ -117,8 +117,8 @@ pub struct RaceArguments {
 }
 
 impl RaceArguments {
-    /// Returns the allocator with which the others are compared, if the command chooses none
-    /// itself.
+    /// Returns the requested baseline, or `system`. The race has another default if the command
+    /// chooses an allocator itself.
     pub fn baseline(&self) -> &str {
         self.baseline.as_deref().unwrap_or("system")
     }

@@ -1,5 +1,5 @@
 //! The suite of a folder of traces: the suite `traces` with the folder's traces in place of the
-//! carried ones.
+//! built-in traces.
 
 use std::fs::Permissions;
 use std::io::Write as _;

@@ -324,7 +324,7 @@ impl Chromium {
     }
 }
 
-/// Forwards each message until the browser closes its end.
+/// Forwards each message until the browser closes the pipe.
 fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
     let mut answers = BufReader::new(answers);
     loop {

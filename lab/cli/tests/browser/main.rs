@@ -172,7 +172,7 @@ fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(said(browser, race), "Sorted by peak RSS, the best first.");
 }
 
-/// Drawings of a race with a row for each entrant.
+/// CSS selectors of the drawings with a row for each entrant.
 const DRAWINGS: [&str; 2] = [
     ".panel.chosen svg",
     "svg[aria-labelledby*='memory-timeline']",

@@ -20,7 +20,7 @@ fn swap_files(site: &Site) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the existing groups that ledgers of this site name.
+/// Returns the existing control groups that the ledgers of this site name.
 fn groups(site: &Site) -> Vec<PathBuf> {
     let folder = site.path(".local/state/heapdrome/paging");
     let ledgers = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::Site;
 
-/// The unprivileged user of every Linux.
+/// Id of the user `nobody`, who has no privileges on any Linux.
 const NOBODY: u32 = 65534;
 
 fn ledgers(site: &Site) -> Vec<PathBuf> {

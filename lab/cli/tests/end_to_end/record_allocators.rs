@@ -141,7 +141,8 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
             for beneath in [Beneath::Named(library), Beneath::Preloaded(library)] {
                 let calls = record(&site, way, beneath);
                 assert_eq!(&calls.allocator, library);
-                // An allocator in C++ loads libstdc++, which reserves memory for exceptions.
+                // An allocator in C++ loads libstdc++, which requests a reserve of memory for
+                // exceptions.
                 assert!(calls.loading <= 1, "{way}, {beneath:?}: {}", calls.loading);
                 assert!(calls.program == expected.program, "{way}, {beneath:?}");
             }

@@ -1,4 +1,4 @@
-//! A private home folder for each test, with the races in it.
+//! Runs heapdrome in a private home folder for each test, and checks its output.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};

@@ -280,7 +280,7 @@ fn journals(site: &Site) -> impl Iterator<Item = String> {
     races.flat_map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")))
 }
 
-/// Returns the timed runs in the journal of each race.
+/// Returns the number of timed runs in the journal of each race.
 fn runs_on_disk(site: &Site) -> Vec<usize> {
     let runs = |text: String| text.matches("{\"line\":\"run\"").count();
     journals(site).map(runs).collect()

@@ -10,7 +10,7 @@ use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// An entrant that the conclusion recommends, with alternatives.
+/// The entrant that a race recommends, with alternatives.
 pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
