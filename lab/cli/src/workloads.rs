@@ -71,7 +71,7 @@ fn list() -> String {
     text
 }
 
-/// Returns the reason why a program cannot be raced here.
+/// Returns the reason why a workload cannot be raced here; empty if it can.
 fn lack(workload: Workload) -> String {
     match workload {
         Workload::Program(program) => match program.availability() {

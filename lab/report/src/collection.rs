@@ -380,7 +380,7 @@ pub(crate) fn place(race: &Member) -> String {
     }
 }
 
-/// Returns the number of rounds of a race. If decided entrants left early, returns the minimum and
+/// Formats the number of rounds of a race. If decided entrants left early, formats the minimum and
 /// the maximum.
 fn rounds(result: &RaceResult) -> String {
     let decided = result.entrants.iter().filter_map(|row| row.decided_after);

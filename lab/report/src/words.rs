@@ -271,7 +271,7 @@ pub(crate) fn short_number(value: f64) -> String {
     }
 }
 
-/// Formats `value` with three significant digits.
+/// Formats `value` with three significant digits, but at most four decimals.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),

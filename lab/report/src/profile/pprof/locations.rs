@@ -155,8 +155,8 @@ fn place(function: String) -> Place {
     }
 }
 
-/// Returns the functions and lines of a frame. If none are known, returns one entry with the name
-/// of the frame's module.
+/// Returns the functions and lines of a frame. If none are known, returns one entry with the
+/// frame's module and address.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     match profile.symbols.places(frame) {
         [] => vec![place(code::address(profile, frame))],
