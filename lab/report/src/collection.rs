@@ -314,7 +314,7 @@ fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
     entries.into_iter().map(|lines| lines.join("; ")).collect()
 }
 
-/// Returns, for each cell, the ratio of the published setting's work to the work of the runs.
+/// Formats the ratio of the published setting's work to the work of the runs, for each cell.
 pub(crate) fn factors(collection: &Collection) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for race in &collection.races {

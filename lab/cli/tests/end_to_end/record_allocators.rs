@@ -19,7 +19,7 @@ const INSTALLED: [&str; 4] = [
     "libtcmalloc.so.4",
 ];
 
-/// Folders in which distributions install libraries.
+/// Returns the folders in which distributions install libraries.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let triple = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     ["/usr/local/lib", "/usr/lib64", "/usr/lib", &triple]

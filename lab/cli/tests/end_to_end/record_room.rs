@@ -65,7 +65,7 @@ fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
 }
 
 /// Runs a shell script that may mount file systems, invisible to other processes. Returns its
-/// status and its output; `None` if this user may not mount.
+/// status and its standard error; `None` if this user may not mount.
 fn with_mounts(site: &Site, script: &str) -> Option<(Option<i32>, String)> {
     let shell = |script: &str| {
         let mut unshare = Command::new("unshare");

@@ -60,7 +60,7 @@ impl Site {
         names
     }
 
-    /// Returns the journal of the only race; `None` if the race has no journal yet.
+    /// Returns the journal of the only race; `None` if no race has begun yet.
     pub fn journal(&self) -> Option<PathBuf> {
         let races = std::fs::read_dir(self.path(".local/state/heapdrome/races")).ok()?;
         let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
