@@ -60,7 +60,8 @@ pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
 
-/// Returns the form of standard output: at most as wide as the terminal, and coloured only there.
+/// Returns the form of standard output: at most as wide as the terminal, and coloured only on a
+/// terminal.
 pub fn terminal() -> Terminal {
     let is_terminal = std::io::stdout().is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -319,7 +319,8 @@ fn without_rights_one_line_says_what_is_missing() {
     }
 }
 
-/// Checks the one part that needs neither a limit nor swap, and one that is omitted without them.
+/// Requests the only part that needs neither a limit nor swap, and a part that is omitted without
+/// them.
 #[test]
 fn without_rights_the_suite_runs_what_it_can() {
     let site = Site::new();

@@ -177,7 +177,7 @@ pub(crate) fn axis(lines: &[Line]) -> Node {
     ink().with("d", strokes(lines)).into()
 }
 
-/// Returns a path in the main colour, the style of axes.
+/// Returns a path in the main colour, with the class of axes.
 pub(crate) fn ink() -> Element {
     stroked("axis", INK)
 }
