@@ -30,7 +30,7 @@ pub fn engine() -> Result<Engine, Failure> {
     Engine::new(Progress::default())
 }
 
-/// Display of events.
+/// Display of the engine's events: lines, and a progress bar in a terminal.
 #[derive(Default)]
 struct Progress {
     /// The bar of the current activity, if any.

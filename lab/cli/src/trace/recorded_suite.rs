@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Name of the suite's file.
 pub(super) const FILE: &str = "suite.toml";
 
-/// First line of the file, by which heapdrome recognises its own.
+/// First line of the file, by which heapdrome recognises its own files.
 const FIRST: &str =
     "# Written by heapdrome trace library: the traces of this folder under every allocator.";
 
