@@ -57,9 +57,9 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
 }
 
 /// Returns an alternative to the best entrant, among its equals with at least [`HALF`] of its gain.
-/// Prefers a setting of the baseline's allocator, because a setting is a smaller change than another
-/// library. Otherwise chooses the smallest product of time and memory among the entrants that were
-/// shown to use less memory than the best one and have a smaller product.
+/// Prefers a setting of the baseline's allocator, because a setting is a smaller change than
+/// another library. Otherwise chooses the smallest product of time and memory among the entrants
+/// that were shown to use less memory than the best one and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
