@@ -1,4 +1,4 @@
-//! `heapdrome cache`.
+//! `heapdrome cache`: cleans the cache, or prints its path.
 
 use heapdrome_measure::journal;
 use heapdrome_schema::Bytes;

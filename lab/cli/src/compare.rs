@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
 
-/// Compares two results, and checks the conditions under which it fails.
+/// Compares two results, and checks the conditions of `--fail-if`.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if a file or a condition is invalid, or the results cannot be

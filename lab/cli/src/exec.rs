@@ -1,4 +1,4 @@
-//! `heapdrome exec`: a command under an allocator, and nothing else.
+//! `heapdrome exec`: runs a command under an allocator, without measuring.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;

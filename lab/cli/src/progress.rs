@@ -30,7 +30,7 @@ pub fn engine() -> Result<Engine, Failure> {
     Engine::new(Progress::default())
 }
 
-/// Display of events.
+/// Display of the engine's events: lines, and a progress bar in a terminal.
 #[derive(Default)]
 struct Progress {
     /// The bar of the current activity, if any.
@@ -87,7 +87,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line above the bar, on standard error; also without a terminal.
+    /// Prints a line on standard error, above the bar if there is one.
     fn tell(&self, line: String) {
         self.aside(|| output::tell(line));
     }

@@ -51,9 +51,9 @@ pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
 pub struct Ran {
     /// Exit status of the process; `None` if it was killed at its time limit.
     pub status: Option<ExitStatus>,
-    /// Its standard output.
+    /// Standard output of the process.
     pub out: String,
-    /// Its standard error.
+    /// Standard error of the process.
     pub errors: String,
 }
 
@@ -115,7 +115,7 @@ fn run(command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadRep
     })
 }
 
-/// Returns the figures for a reader.
+/// Formats the figures of a replay as text.
 fn table(report: &WorkloadReport) -> String {
     let figure = |name: &str| report.figures.get(name).copied().unwrap_or(0.0);
     let bytes = |name: &str| Bytes(figure(name) as u64);

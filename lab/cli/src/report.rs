@@ -197,7 +197,8 @@ fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     found.transpose()
 }
 
-/// Returns a result with the file name of its raw data on the page, which are always plain JSON.
+/// Returns a result with the file name under which the page offers its raw data. The page contains
+/// raw data as plain JSON, so the name loses `.gz`.
 fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
     let saved = match redaction {
         Some(redaction) => redacted(&saved, redaction)?,

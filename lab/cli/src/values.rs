@@ -9,7 +9,7 @@ use heapdrome_schema::{Better, SweptParameter};
 /// Parsed form of `--metric NAME[:higher|:lower]=REGEX`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricArgument {
-    /// The name.
+    /// Name of the metric.
     pub name: String,
     /// The regular expression, already validated.
     pub pattern: String,
@@ -67,7 +67,7 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Set of processors.
+/// Numbers of processors, in ascending order, each once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Processors(pub Vec<usize>);
 
@@ -89,7 +89,7 @@ pub fn processors(text: &str) -> Result<Processors, String> {
     Ok(Processors(list))
 }
 
-/// Size of the kernel's default processor set.
+/// Number of processors in a `cpu_set_t`.
 const MOST_PROCESSORS: usize = 1024;
 
 /// Parses `NAME[:higher|:lower]=REGEX`.

@@ -151,7 +151,7 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     found
 }
 
-/// Returns the names of the race's own figures, which other races do not have.
+/// Returns the names of the race's own figures, which other races may lack.
 fn metrics(pair: &RacePair) -> Vec<&str> {
     let common = |name: &str| TOLD.iter().any(|(told, _)| *told == name) || UNTOLD.contains(&name);
     let mut names: Vec<&str> = Vec::new();

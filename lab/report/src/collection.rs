@@ -186,7 +186,8 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
     })
 }
 
-/// Returns a sentence on the outcome of a check of a replay; `None` for another collection.
+/// Returns a sentence on the outcome of a check of a replay; `None` for a collection without such a
+/// check.
 pub(crate) fn checked(collection: &Collection) -> Option<String> {
     let fidelity = collection.fidelity()?;
     let of = |agreement: Agreement| {
@@ -313,7 +314,7 @@ fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
     entries.into_iter().map(|lines| lines.join("; ")).collect()
 }
 
-/// Returns, for each cell, the ratio of the published setting's work to the work of the runs.
+/// Formats the ratio of the published setting's work to the work of the runs, for each cell.
 pub(crate) fn factors(collection: &Collection) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for race in &collection.races {
@@ -370,7 +371,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
     ]
 }
 
-/// Returns the suite's cell, with the value of its sweep.
+/// Formats the place of a race in its suite: the cell, and the swept value if there is one.
 pub(crate) fn place(race: &Member) -> String {
     let cell = foreign::line(&race.cell);
     match race.swept {
@@ -379,7 +380,7 @@ pub(crate) fn place(race: &Member) -> String {
     }
 }
 
-/// Returns the number of rounds of a race. If decided entrants left early, returns the minimum and
+/// Formats the number of rounds of a race. If decided entrants left early, formats the minimum and
 /// the maximum.
 fn rounds(result: &RaceResult) -> String {
     let decided = result.entrants.iter().filter_map(|row| row.decided_after);
@@ -389,7 +390,7 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// Returns the number of rows for which a proof shows that the allocator served `malloc`.
+/// Formats the number of rows for which a proof shows that the allocator served `malloc`.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

@@ -26,7 +26,7 @@ pub fn render(conditions: &[Condition], width: usize, colour: bool) -> String {
     text
 }
 
-/// Formats one condition: its value, and its consequence if there is one.
+/// Formats one condition: its value and, unless it is good, its meaning and its remedy.
 fn told(condition: &Condition, width: usize, paint: Paint) -> String {
     let plain = match condition.level {
         Level::Warning => "warning",

@@ -41,8 +41,8 @@ fn largest(entrant: &EntrantResult) -> Option<&MemoryParts> {
     parts.max_by_key(|parts| parts.resident() + parts.swapped)
 }
 
-/// Returns the maximum number of bytes that a workload had requested at any moment; `None` if it
-/// does not report this.
+/// Returns the maximum number of bytes that a workload had requested at any moment; `None` if the
+/// workload does not report them.
 pub(crate) fn requested(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<f64> {
     figure(sheet, entrant, REQUESTED)
 }
@@ -141,7 +141,7 @@ fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
 }
 
 /// Returns remarks on the entrants whose resident memory overstates or understates the memory held,
-/// and on the time that trees were idle.
+/// on missing figures, and on the idle time.
 pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     let of_all = |tell: fn(&EntrantResult) -> Option<String>| {
         let told = sheet.rows.iter().filter_map(|row| {

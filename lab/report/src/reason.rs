@@ -103,9 +103,9 @@ pub struct Setting {
     pub share: Option<f64>,
 }
 
-/// Returns the reason why the leading entrant is better than the baseline. The leading entrant is
-/// the fastest; if none was shown to be faster, the smallest. Returns `None` if none was shown to
-/// be better.
+/// Returns the reason why the leading entrant is better than the baseline. The leading entrant was
+/// shown to be the best in wall time, otherwise in processor time, otherwise in peak memory.
+/// Returns `None` if none was shown to be better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));

@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time; `None` if it may. Malloc cannot affect time if
-/// there are few calls, and either few bytes or nearly equal page faults of all entrants. In
-/// addition, no difference in time may have been shown.
+/// Returns the reason why malloc cannot affect time; `None` if it may. The reason requires three
+/// conditions: there are few calls; there are few bytes, or all entrants have nearly equal page
+/// faults; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,

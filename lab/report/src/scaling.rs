@@ -148,7 +148,7 @@ fn knee(curve: &ScalingCurve) -> String {
     }
 }
 
-/// Returns notes on these tables for the reader.
+/// Returns notes that explain the tables of a sweep.
 pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();

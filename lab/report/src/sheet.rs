@@ -13,7 +13,7 @@ pub(crate) struct Row<'a> {
     pub(crate) marks: Vec<usize>,
 }
 
-/// A result in reading order.
+/// A race with its entrants in the order of the ranking, and its notes.
 pub(crate) struct Sheet<'a> {
     pub(crate) result: &'a RaceResult,
     /// The baseline and the rivals with valid rows, the fastest first.

@@ -121,7 +121,7 @@ impl Entry for Vec<String> {
     }
 }
 
-/// Text that grows downwards. No line is wider than the terminal.
+/// Text to which sections are appended. No line is wider than the terminal.
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,

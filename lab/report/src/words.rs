@@ -195,7 +195,7 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// Percentage above which a factor is easier to read.
+/// Factor, and percentage, from which only a lower limit is printed.
 const ABSURD: f64 = 1000.0;
 
 /// Names an interval that misses the truth with the probability `alpha`: `95% interval`.
@@ -271,7 +271,7 @@ pub(crate) fn short_number(value: f64) -> String {
     }
 }
 
-/// Formats `value` with three significant digits.
+/// Formats `value` with three significant digits, but at most four decimals.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),

@@ -12,7 +12,7 @@ use races::{compared, empty, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Returns the advice of a conclusion, without its sentences.
+/// Formats the advice of a race, such as `mimalloc2 for Wall`.
 fn advised(result: &RaceResult) -> String {
     match Conclusion::of(result).advice {
         Advice::Take {
@@ -87,9 +87,9 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
     let beside = |one| race(&[("mimalloc2", FAST), ("jemalloc", one)], ALL_EVEN);
     advises([
         ("jemalloc for Wall", beside(small(0.75))),
-        // Shown to be slower.
+        // The rival was shown to be slower.
         ("mimalloc2 for Wall", beside(small(0.80))),
-        // Not shown to be smaller.
+        // The rival was not shown to be smaller.
         ("mimalloc2 for Wall", beside(large)),
         // The rival uses less memory, but its estimated time is longer by a larger factor.
         (
@@ -171,7 +171,7 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
-/// A ratio that was shown to be below 1, but within 2% of it.
+/// A ratio that was shown to be below 1, but not by more than 2%.
 const LITTLE: (f64, f64) = (0.99, 0.002);
 
 #[test]

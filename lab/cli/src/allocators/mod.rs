@@ -1,4 +1,4 @@
-//! `heapdrome allocators`.
+//! `heapdrome allocators`: lists, builds, adds, removes and checks allocators.
 
 mod description;
 
@@ -19,7 +19,7 @@ use crate::{output, progress};
 use description::{described, list};
 pub use heapdrome_engine::allocators::{Names, failure};
 
-/// Runs the requested action.
+/// Runs the requested action on allocators.
 ///
 /// # Errors
 /// Returns an error if a name is unknown, a build fails, or a check finds a fault.

@@ -31,7 +31,7 @@ impl RaceArguments {
     }
 }
 
-/// Returns the words of heapdrome's command line after its name.
+/// Returns the arguments of heapdrome, without the program's name.
 fn words() -> Vec<String> {
     std::env::args().skip(1).collect()
 }
@@ -61,7 +61,7 @@ fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
         let words = ["heapdrome"]
             .into_iter()
             .chain(own.iter().map(String::as_str));
-        // Error messages have one line.
+        // An error message is a single line, so `LINES` replaces several lines.
         let shown = if line.contains('\n') { "LINES" } else { line };
         let words = words.chain(["--", "sh", "-c", shown]);
         let typed = shlex::try_join(words).unwrap_or_else(|_| "sh -c LINE".to_owned());
@@ -105,7 +105,8 @@ fn shell_syntax(line: &str) -> Option<String> {
     assignment(line)
 }
 
-/// Returns a variable that is set before the program, such as `A=1 program`.
+/// Returns the beginning of a variable assignment that precedes the program, such as `A=` of
+/// `A=1 program`.
 fn assignment(line: &str) -> Option<String> {
     let word = line.split_whitespace().next()?;
     let (name, _) = word.split_once('=')?;

@@ -14,7 +14,7 @@ use crate::values::{
     processors, sweep, work,
 };
 
-/// `heapdrome race`.
+/// Arguments of `heapdrome race`.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {
@@ -117,8 +117,8 @@ pub struct RaceArguments {
 }
 
 impl RaceArguments {
-    /// Returns the allocator with which the others are compared, if the command chooses none
-    /// itself.
+    /// Returns the requested baseline, or `system`. The race has another default if the command
+    /// chooses an allocator itself.
     pub fn baseline(&self) -> &str {
         self.baseline.as_deref().unwrap_or("system")
     }

@@ -125,7 +125,8 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     )
 }
 
-/// Measures random reads, and regions that return from swap.
+/// Measures random reads from a working set larger than memory, and the reuse of swapped-out
+/// regions.
 ///
 /// # Errors
 /// Returns an error of one line if swap, rights or a limit are missing.
@@ -173,7 +174,7 @@ pub fn ratio_sweep(arguments: &SweepArguments) -> Result<(), Failure> {
     in_swap("lgalloc ratio-sweep", swap, &engine, cells)
 }
 
-/// Measures the benefit of advice.
+/// Measures the benefit of prefetching and of advice to the kernel (`madvise`).
 ///
 /// # Errors
 /// Returns the errors of [`random`].

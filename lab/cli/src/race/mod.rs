@@ -55,7 +55,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     let has_answer = match &ended {
         Ok(Ended::Done(_)) => true,
         Err(Failure::Interrupted) => result.rounds > 0,
-        // One line is enough.
+        // Without a result to show, the error message is enough.
         _ => false,
     };
     match has_answer {

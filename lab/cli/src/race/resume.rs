@@ -14,9 +14,8 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
 
-/// Race that continues.
+/// Race that is ready to run: a new one, or an interrupted one.
 pub struct TakenUp {
-    /// The race.
     pub contest: Contest,
     /// Keeps the resources of the workload locked.
     pub workload: Option<Ready>,
@@ -68,7 +67,7 @@ pub fn read(asked: &[String]) -> Option<Action> {
     read.map(|arguments| arguments.action).ok()
 }
 
-/// Returns the kind of request that these arguments of heapdrome itself make.
+/// Returns the kind of request of a command line; `asked` are heapdrome's own arguments.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,

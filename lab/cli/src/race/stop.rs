@@ -30,9 +30,9 @@ pub enum Aim {
 
 /// Returns the stopping rule of a race.
 ///
-/// Without a limit, a race ends once everything is decided, and no later than its pace allows.
-/// `--rounds` alone sets the exact number; `--precision` requests narrow intervals, so that no
-/// entrant leaves.
+/// Without a limit, a race ends once everything is decided, or after the time budget of its
+/// [`Pace`]. `--rounds` alone sets the exact number; `--precision` requests narrow intervals, so
+/// that no entrant leaves.
 ///
 /// # Errors
 /// Returns an error if the options contradict each other.

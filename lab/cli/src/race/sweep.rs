@@ -65,7 +65,7 @@ fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), F
     ended.and_then(|()| sweep_outcome(&collection))
 }
 
-/// Returns the request of the command line.
+/// Returns the sweep that the command line requests.
 fn request(arguments: &RaceArguments) -> Result<SweepRequest, Failure> {
     let parameters = parameters(arguments);
     check_parameters(&parameters, arguments.runs.pin.is_some())?;

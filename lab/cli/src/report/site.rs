@@ -13,8 +13,8 @@ use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Name of the list of the files that heapdrome wrote into a folder. Only a folder with this list
-/// is written again.
+/// Name of the list of the files that heapdrome wrote into a folder. A folder with files is written
+/// again only if it has this list.
 const LIST: &str = ".heapdrome-pages";
 
 /// Name of the page that links to all others, without its extension.

@@ -33,7 +33,7 @@ fn fact(label: &str, facts: impl std::fmt::Display) -> String {
 }
 
 fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> Vec<String> {
-    // Merged traces have several commands.
+    // The command of a merged trace consists of several commands, separated by `&`.
     let commands = recording.command.split(|word| word == "&");
     let command: Vec<_> = commands.map(quoted).collect();
     let command = command.join(" & ");

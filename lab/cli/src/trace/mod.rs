@@ -21,7 +21,7 @@ use crate::destinations::{Destinations, refuse_overwriting};
 use crate::failure::Failure;
 use crate::output;
 
-/// Runs the requested action.
+/// Runs the requested action on traces.
 ///
 /// # Errors
 /// When a trace cannot be read, or something cannot be written.
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns a failure that names the trace.
+/// Returns a function that converts an error of the trace at `path` into a failure that names it.
 fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
         Failure::Usage(match error {

@@ -115,7 +115,7 @@ impl Kind {
     }
 }
 
-/// Replays of parts of a trace.
+/// Runner of replays of parts of a trace.
 struct Replays<'a> {
     arguments: &'a ShrinkArguments,
     environment: Vec<(String, String)>,

@@ -41,7 +41,7 @@ fn kept(site: &Site) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Returns the outcome in a property.
+/// Returns the verdict of a check on a property.
 fn agreement(check: &Value, property: &str) -> String {
     let all = check["fidelity"]["checks"].as_array().expect("comparisons");
     let one = all.iter().find(|one| one["property"] == property);

@@ -90,7 +90,7 @@ impl Trace {
     }
 }
 
-/// Counted blocks.
+/// Statistics of the blocks of at least [`COUNTED`] bytes.
 #[derive(Debug, Default)]
 pub struct Blocks {
     pub made: usize,

@@ -116,7 +116,7 @@ fn comparable(functions: &[String], steps: &[Step]) -> Vec<(String, u64, u64, Op
     operations
 }
 
-/// Returns the compiled trace of the only replay.
+/// Returns the path of the compiled trace of the only replay.
 fn compiled(site: &Site) -> PathBuf {
     let shelf = std::fs::read_dir(site.path(".cache/heapdrome/workloads")).expect("a cache");
     let folders = shelf.flatten().map(|entry| entry.path());

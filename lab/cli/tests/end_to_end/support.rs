@@ -1,4 +1,4 @@
-//! A private home folder for each test, with the races in it.
+//! Runs heapdrome in a private home folder for each test, and checks its output.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct Site {
     home: tempfile::TempDir,
 }
 
-/// Outcome of a call.
+/// Exit status and output of a call.
 pub struct Outcome {
     pub status: i32,
     pub stdout: String,
@@ -60,7 +60,7 @@ impl Site {
         names
     }
 
-    /// Returns the journal of the only race; `None` if the race has no journal yet.
+    /// Returns the journal of the only race; `None` if no race has begun yet.
     pub fn journal(&self) -> Option<PathBuf> {
         let races = std::fs::read_dir(self.path(".local/state/heapdrome/races")).ok()?;
         let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
@@ -172,7 +172,7 @@ fn heed_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Running heapdrome.
+/// Running heapdrome process, and the files of its output.
 pub struct Running {
     child: Child,
     out: tempfile::NamedTempFile,

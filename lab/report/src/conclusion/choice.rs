@@ -10,13 +10,12 @@ use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// An entrant that the conclusion recommends, with alternatives.
+/// The entrant that a race recommends, with alternatives.
 pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Entrants that were shown to be neither better nor worse than the recommended one on the
-    /// gain.
+    /// Entrants that were not shown to be better or worse than the recommended one on the gain.
     pub(super) equals: Vec<Rival<'a>>,
     /// An entrant that gains less and uses less memory.
     pub(super) smaller: Option<Rival<'a>>,
@@ -57,10 +56,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Returns a cheaper entrant among the equals of the best one, with at least [`HALF`] of its gain.
-/// Prefers a setting of the baseline's allocator, because it is a smaller change than another
-/// library. Otherwise chooses the smallest product of time and memory. That entrant must have been
-/// shown to use less memory than the best one, and have a smaller product.
+/// Returns an alternative to the best entrant, among its equals with at least [`HALF`] of its gain.
+/// Prefers a setting of the baseline's allocator, because a setting is a smaller change than
+/// another library. Otherwise chooses the smallest product of time and memory among the entrants
+/// that were shown to use less memory than the best one and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -153,7 +152,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the entrant's name, such as `mimalloc2`; for a setting, the variable to set.
+    /// Returns the entrant's name, such as `mimalloc2`. For a setting, the variables to set follow.
     fn named(&self) -> String {
         let name = self.rival.name();
         match self.is_setting && !self.rival.entrant.settings.is_empty() {
@@ -211,7 +210,7 @@ impl<'a> Choice<'a> {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// Lists the entrants that were shown to be neither better nor worse than this one, with their
+    /// Lists the entrants that were not shown to be better or worse than this one, with their
     /// memory.
     fn told_of_equals(&self) -> String {
         let names = |those: &dyn Fn(&Rival<'_>) -> bool| {

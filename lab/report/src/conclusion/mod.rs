@@ -41,7 +41,7 @@ pub enum Advice<'a> {
     /// hardened rivals raced.
     Stay,
     /// Keep the baseline: no allocator matters for this command. Either no rival differs enough in
-    /// wall or processor time or saves enough memory, or malloc takes too little of the time.
+    /// time and none saves enough memory, or malloc takes too little of the time.
     NoneMatters,
     /// Keep the baseline for now: the race could only have shown large differences.
     Unclear,
@@ -155,7 +155,7 @@ fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
     rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Returns whether the race could show moderate differences in at least one figure of speed.
+/// Returns whether the race could show differences of at most [`COARSE`] in a figure of speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
     let smallest = prose::smallest_differences(sheet.result).into_iter();
     smallest

@@ -9,7 +9,7 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// Maximum distance from 1 of a ratio that does not matter.
+/// Maximum distance from 1 at which a ratio does not matter.
 const NEAR: f64 = 0.02;
 
 /// Formats [`NEAR`] as a percentage.

@@ -113,7 +113,8 @@ fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
         .then(|| format!("{}, too little to act on (under {})", listed(&told), near()))
 }
 
-/// Lists the rivals that were shown to be worse, and states that none was shown to be better.
+/// Returns the reason for keeping the baseline: the rivals that were shown to be worse. If a rival
+/// uses less memory at an unknown cost in time, names that rival instead.
 fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let baseline = sheet.baseline();
     let smaller = rivals

@@ -32,7 +32,8 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, drawn, inner, &prefix))
-            // Numbers keep the names unique in a page, even if kinds have similar names.
+            // The number keeps the names unique in a page, even if two kinds of times have similar
+            // names.
             @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
             @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
             (drawings("How often a time was exceeded", &exceeded, drawn, inner))

@@ -175,8 +175,8 @@ fn axes(kind: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns the powers of ten on a scale. If there are few, adds values between them. All values are
-/// at least `apart` from each other.
+/// Returns the powers of ten on a scale. If there are few, returns round values that are at least
+/// `apart` from each other instead.
 fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
     let powers = (-9..=13).map(|power| 10_f64.powi(power));
     let powers: Vec<f64> = powers.filter(|power| scale.holds(*power)).collect();

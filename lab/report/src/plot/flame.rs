@@ -26,7 +26,7 @@ const LETTER: f64 = 6.0;
 const BESIDE: f64 = 6.0;
 /// Minimum number of letters for which a name is shown.
 const LETTERS: usize = 3;
-/// Number of functions that the description names.
+/// Maximum number of functions that the description names.
 const DESCRIBED: usize = 5;
 
 /// A function and the functions that it called, by name.
@@ -159,7 +159,7 @@ fn hue(name: &str) -> usize {
     spread(name.as_bytes()) as usize % COLOURS.len()
 }
 
-/// FNV-1a in 32 bits.
+/// Returns the 32-bit FNV-1a hash of `bytes`.
 fn spread(bytes: &[u8]) -> u32 {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     bytes.iter().fold(0x811c_9dc5, step)

@@ -60,7 +60,7 @@ struct Forest<'a> {
     level: Option<String>,
 }
 
-/// Returns the forest plot of a figure; `None` if no rival has the figure.
+/// Returns the forest plot of a figure; `None` if fewer than two entrants have a ratio.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));

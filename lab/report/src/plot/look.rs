@@ -58,7 +58,7 @@ impl Look {
         }
     }
 
-    /// Returns the position among the colours.
+    /// Returns the position among the colours; `None` for the main colour.
     fn hue(self) -> Option<usize> {
         self.place.map(|place| place % COLOURS.len())
     }

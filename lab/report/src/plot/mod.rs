@@ -135,7 +135,8 @@ pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<P
     plots
 }
 
-/// Returns the curves of the sweeps in a collection, then the plots of each race.
+/// Returns the plots of a collection: its sweeps, distributions, searches and tables, then each
+/// race.
 fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
     let groups = groups(collection);
     let mut plots: Vec<Plot> = groups

@@ -35,7 +35,7 @@ pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     let name = format!("{prefix}{}", stem(&title));
     let curves = curves(table).and_then(|found| over_threads(found, &title, &name, looks));
     let rate = column(table, RATE);
-    // With only one number of threads, a table has no curves.
+    // A table with only one number of threads has no curves, and is drawn as dots.
     let range = column(table, RANGE).filter(|_| column(table, THREADS).is_none());
     curves.or_else(|| dots(table, rate?, range, (&title, &name), looks))
 }

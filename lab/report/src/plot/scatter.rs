@@ -24,7 +24,8 @@ struct Point {
     memory: Ratio,
 }
 
-/// Returns the scatter plot; `None` if fewer than two entrants have both figures.
+/// Returns the scatter plot; `None` if fewer than two entrants have both figures, or the race
+/// supports no claim on wall time.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     if !sheet.supports(WALL) {
         return None;

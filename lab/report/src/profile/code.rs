@@ -7,7 +7,7 @@ use heapdrome_trace::Frame;
 
 use crate::foreign;
 
-/// Longest name of a function, in characters.
+/// Maximum length of a function's name, in characters.
 const NAME: usize = 80;
 
 /// Name shown for blocks without a stack.

@@ -139,8 +139,8 @@ fn peak(profile: &Profile, process: &ProcessProfile) -> String {
     text
 }
 
-/// Formats two quantiles: `Half of the blocks are smaller than 64 B, nine in ten smaller than 512
-/// B`.
+/// Formats two quantiles, such as `half are smaller than 64 B, nine in ten are smaller than 512 B`.
+/// `than` is the verb of both clauses.
 fn halves(digits: &Digits, tell: impl Fn(u64) -> String, than: &str) -> Option<String> {
     let [half, most] = [0.5, 0.9].map(|share| digits.below_which(share));
     let (half, most) = (half?, most?);

@@ -7,7 +7,7 @@ use super::names;
 use crate::foreign;
 use crate::words::{self, count};
 
-/// Number of names that one note lists.
+/// Maximum number of names that one note lists.
 const NAMES: usize = 8;
 
 /// Returns the notes, each one or two sentences.

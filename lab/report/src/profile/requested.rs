@@ -12,10 +12,10 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, grouped};
 
-/// Number of rows of a table.
+/// Maximum number of rows of a table.
 const ROWS: usize = 10;
 
-/// Number of functions that a sentence names.
+/// Maximum number of functions that a sentence names.
 const NAMED: usize = 3;
 
 /// Heading of the column with half the width of the 95% intervals.
@@ -112,7 +112,7 @@ pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<
     columns
 }
 
-/// Returns the elements whose rank is above zero, the highest first.
+/// Returns at most [`ROWS`] elements whose rank is above zero, the highest first.
 fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Vec<&'a T> {
     let mut all: Vec<&T> = all.filter(|one| rank(one) > 0).collect();
     all.sort_by_key(|one| std::cmp::Reverse(rank(one)));

@@ -31,7 +31,7 @@ struct Value<'a> {
     ahead: Ahead,
 }
 
-/// Describes what a sweep shows about time, in a few sentences.
+/// Summarises the findings of a sweep on time, in a few sentences.
 pub(crate) fn verdict(collection: &Collection) -> String {
     if collection.races.is_empty() {
         return "No race is complete, so there is no verdict.".to_owned();

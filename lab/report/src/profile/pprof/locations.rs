@@ -76,12 +76,12 @@ impl Locations {
         &self.texts.all
     }
 
-    /// Returns the location of a name.
+    /// Returns the number of the location that stands for a name.
     pub(super) fn made_up(&mut self, name: &str) -> u64 {
         self.locations.place(Location::MadeUp(name.to_owned())) + 1
     }
 
-    /// Returns the locations of a stack, innermost first.
+    /// Returns the numbers of a stack's locations, innermost first.
     pub(super) fn stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
         match frames.map_or(&[][..], Vec::as_slice) {
@@ -155,8 +155,8 @@ fn place(function: String) -> Place {
     }
 }
 
-/// Returns the functions and lines of a frame. If none are known, returns one entry with the name
-/// of the frame's module.
+/// Returns the functions and lines of a frame. If none are known, returns one entry with the
+/// frame's module and address.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     match profile.symbols.places(frame) {
         [] => vec![place(code::address(profile, frame))],
