@@ -25,7 +25,7 @@ pub fn started(name: &str, purpose: Purpose, asked: Vec<String>) -> Collection {
     }
 }
 
-/// A growing collection.
+/// Growing collection, with the file that stores it.
 pub struct Kept<'a> {
     /// The collection so far.
     pub collection: Collection,
@@ -73,7 +73,7 @@ impl<'a> Kept<'a> {
         self.engine
     }
 
-    /// Returns the path of the collection's file.
+    /// Returns the path of the collection's file; empty if there is none.
     pub fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(""))
     }

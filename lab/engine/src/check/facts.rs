@@ -1,9 +1,9 @@
 //! Measurements that a check compares: those of the program, and those of its replays.
 //!
 //! The peak of a process includes its binary, its libraries and its stack. The peak of a replay
-//! also includes the replay's own tables. The check subtracts both. The remaining memory comes from
-//! malloc, or the program maps it itself. The replay of a program that maps much memory itself
-//! misses its peak, because a replay of malloc calls cannot reproduce these mappings.
+//! also includes the replay's own tables. The check subtracts all of these. The remaining memory
+//! comes from malloc or from the program's own mappings. A replay of malloc calls cannot reproduce
+//! such mappings, so its peak is too low if the program maps much memory.
 
 use heapdrome_replay::{FAULTS, TABLES};
 use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};
@@ -25,7 +25,7 @@ pub(super) struct Entrant<'a> {
     pub(super) dependencies: &'a EntrantResult,
 }
 
-/// The races of a check.
+/// Rows of all entrants in the three races of a check.
 pub(super) struct Facts<'a> {
     pub(super) entrants: Vec<Entrant<'a>>,
     left: Vec<&'a str>,

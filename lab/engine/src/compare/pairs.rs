@@ -10,7 +10,7 @@ use crate::program;
 
 /// Two races of the same command.
 pub struct Pair<'a> {
-    /// Cell of the collections; `None` for single races.
+    /// Name of the cell in both collections; `None` for single races.
     pub cell: Option<String>,
     /// The old race.
     pub old: &'a RaceResult,
@@ -30,7 +30,7 @@ pub struct Pairs<'a> {
 
 /// A race without rounds in the new result.
 pub struct Lost<'a> {
-    /// Cell of the collection.
+    /// Name of the race's cell in the collection.
     pub cell: String,
     /// The old race.
     pub old: &'a RaceResult,

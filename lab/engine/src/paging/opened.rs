@@ -1,4 +1,4 @@
-//! Resources that every experiment needs.
+//! Resources that every experiment of the paging lab needs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl<'a> Opened<'a> {
         Ok(made)
     }
 
-    /// Returns the mechanism for limits on this machine.
+    /// Returns the mechanism for limits on this machine, and adds a remark that names it.
     ///
     /// # Errors
     /// When this machine has no such mechanism.

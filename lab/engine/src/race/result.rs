@@ -142,7 +142,7 @@ fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     })
 }
 
-/// Returns figures of runs by name, such as counters or metrics.
+/// Returns the series of every named figure, such as a counter or a metric.
 fn named_series(
     runs: &[&Run],
     of: impl Fn(&Run) -> BTreeMap<String, f64>,
@@ -240,7 +240,7 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// Significance level of a reported trend.
+/// P-value below which a trend in the baseline's wall time is reported.
 const DRIFT_LEVEL: f64 = 0.01;
 
 /// Returns remarks on the whole race for the reader.
@@ -282,7 +282,7 @@ fn least_rounds(plan: &Plan) -> Option<u32> {
 }
 
 /// Returns a remark on entrants that were decided before the end. `decided` maps their positions in
-/// the plan to their numbers of rounds. Returns `None` if it is empty.
+/// the plan to their numbers of rounds. Returns `None` if `decided` is empty.
 fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
     let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for (entrant, rounds) in decided {

@@ -115,7 +115,8 @@ impl Contest {
         }
     }
 
-    /// Returns the end of the race if there are enough rounds.
+    /// Returns the end of the race if no further round is needed or possible. After the minimum
+    /// number of rounds, makes the missing memory runs first.
     fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
         if let Some(ended) = self.lost() {

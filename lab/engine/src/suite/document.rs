@@ -1,4 +1,4 @@
-//! The suite `lgalloc`: every table of the document, and its claims.
+//! The suite `lgalloc`: the tables and claims of lgalloc's document.
 
 use std::time::{Duration, Instant};
 

@@ -10,7 +10,7 @@ use crate::placement;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 
-/// Minimum number of rounds, regardless of the intervals.
+/// Minimum number of rounds of a race with a fixed number of rounds, unless that number is smaller.
 const LEAST_ROUNDS: u32 = 5;
 
 /// Time after which a run counts as hung, except at the published scale.

@@ -43,7 +43,7 @@ pub struct SurviveRequest {
     pub patience: f64,
     /// Command with its arguments.
     pub command: Vec<String>,
-    /// Request for the search: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the search.
     pub asked: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ pub const VARIABLE: &str = "env:";
 
 /// One race of a sweep.
 pub struct Point {
-    /// Cell: `threads=2`, or `jobs=2 size=64`.
+    /// Name of the cell, such as `threads=2` or `jobs=2 size=64`.
     pub cell: String,
     /// Value of each parameter, in order.
     pub values: Vec<String>,

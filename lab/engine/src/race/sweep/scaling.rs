@@ -98,7 +98,7 @@ impl Judge {
     }
 }
 
-/// Returns the findings of a sweep so far.
+/// Returns the curves of all allocators from the races of a sweep so far.
 pub fn scaling(
     collection: &Collection,
     parameters: &[SweptParameter],
