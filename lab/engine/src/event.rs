@@ -139,7 +139,7 @@ pub enum Event<'a> {
     Generating {
         /// Number of data sets.
         sets: u32,
-        /// Size of each data set.
+        /// Size of each data set, in percent of the default.
         size: u32,
         /// Expected peak memory of a race with these data sets.
         peak: Bytes,

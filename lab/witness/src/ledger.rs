@@ -15,7 +15,7 @@ use crate::layout::{
 /// Findings of the counting library in one program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Followed {
-    /// Peak of the bytes in use.
+    /// Maximum number of live bytes at one time.
     pub(crate) peak: u64,
     pub(crate) frees: u64,
     pub(crate) freed_by_others: u64,
@@ -43,7 +43,8 @@ pub(crate) struct Ledger {
     pub(crate) operator_new: bool,
     /// Calls to `operator new`, by the object that served them.
     pub(crate) news: Vec<Counts>,
-    /// Number of calls to C functions that return memory, whichever object served them.
+    /// Number of calls to C functions that return memory, regardless of the object that served
+    /// them.
     pub(crate) mallocs: u64,
     /// Findings on blocks, if every block was followed.
     pub(crate) followed: Option<Followed>,

@@ -22,8 +22,8 @@ pub struct ImageReport {
     pub cpu: Nanoseconds,
     /// The object that served malloc, if known.
     pub served_by: Option<String>,
-    /// Number of calls to the allocation ABI that the witness counted, whichever object served
-    /// them.
+    /// Number of calls to the allocation ABI that the witness counted, regardless of the object
+    /// that served them.
     pub calls: u64,
     /// Bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,

@@ -307,8 +307,8 @@ impl Tree {
 }
 
 /// Makes a program that has just been loaded stop at its own `operator new`, if it has one and also
-/// calls malloc. For a program that never calls malloc, or defines it, the bindings show who serves
-/// it.
+/// calls malloc. In a program that never calls malloc, or defines malloc itself, the bindings
+/// already show which object serves it.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);

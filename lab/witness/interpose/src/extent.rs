@@ -7,7 +7,7 @@
 use crate::kernel;
 use crate::system;
 
-/// A part of the address space.
+/// Range of addresses, from `low` up to but excluding `high`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Extent {

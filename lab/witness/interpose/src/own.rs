@@ -79,7 +79,7 @@ pub fn state() -> u32 {
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
-/// Returns the number in the name of this process's PID namespace: `pid:[4026531836]`.
+/// Returns the number of this process's PID namespace, such as 4026531836 for `pid:[4026531836]`.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();

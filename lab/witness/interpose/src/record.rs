@@ -100,7 +100,7 @@ pub enum Mode {
     Recording = 3,
 }
 
-/// Returns the mode that a file in this library's folder requests. Looked up once.
+/// Returns the mode that a file in this library's folder requests. Looks for the file only once.
 pub fn mode() -> Mode {
     static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;

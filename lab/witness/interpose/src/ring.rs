@@ -176,8 +176,8 @@ pub struct Timing {
     pub recording: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,
-    /// Processor time of the process when it exited, in nanoseconds; 0 if it ended otherwise, or in
-    /// another thread.
+    /// Processor time of the process when it exited, in nanoseconds; 0 unless a thread of this ring
+    /// exited the process.
     pub processor_time: AtomicU64,
 }
 

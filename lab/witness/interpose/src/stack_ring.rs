@@ -23,7 +23,7 @@ pub const LAST_MAPS: u32 = 1;
 /// Last line of a file of mappings. A file without it is incomplete.
 pub const MAPS_END: &str = "end\n";
 
-/// Bytes of a ring: room for 16 copies of the largest size, and for hundreds of usual ones.
+/// Bytes of a ring: room for 15 copies of the largest size, or for hundreds of usual ones.
 pub const BYTES: u64 = 1 << 20;
 
 /// Maximum number of bytes of a stack that are copied. The stack of a C program with 128 frames
