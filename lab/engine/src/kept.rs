@@ -68,7 +68,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Returns the engine.
+    /// Returns the engine that runs the collection.
     pub fn engine(&self) -> &'a Engine {
         self.engine
     }

@@ -26,7 +26,7 @@ pub enum WitnessError {
     /// A file or folder that the command needs cannot be opened.
     #[error("cannot open {path} for the command's {purpose}: {source}")]
     CannotOpen {
-        /// The path.
+        /// Path of the file or folder.
         path: PathBuf,
         /// Purpose of the file or folder.
         purpose: &'static str,
@@ -39,7 +39,7 @@ pub enum WitnessError {
          a path without them"
     )]
     UnspeakablePath {
-        /// The path.
+        /// Path of the library.
         path: PathBuf,
     },
     /// No folder can hold the records.

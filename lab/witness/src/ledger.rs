@@ -1,4 +1,4 @@
-//! Reads the counts that a process left.
+//! Reads the records that processes left.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -57,7 +57,6 @@ pub(crate) struct Ledger {
 pub(crate) struct Counts {
     /// The path of the object.
     pub(crate) server: String,
-    /// The number of calls.
     pub(crate) calls: u64,
     /// The bytes that the calls requested.
     pub(crate) bytes: u64,

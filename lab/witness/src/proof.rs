@@ -78,7 +78,7 @@ pub(crate) fn conclude(
     (proof, reports.collect())
 }
 
-/// Returns the share of the command that the expected library served. `calls` is the number of
+/// Classifies the share of the command that the expected library served. `calls` is the number of
 /// calls that it served; `unserved` lists the programs that it did not serve.
 fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();

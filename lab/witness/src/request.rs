@@ -35,7 +35,7 @@ pub struct Request {
     pub stdout: Option<PathBuf>,
     /// The file that receives standard error; `None` for `/dev/null`.
     pub stderr: Option<PathBuf>,
-    /// The maximum run time before the whole tree is killed.
+    /// Run time after which the whole tree is killed; `None` for no limit.
     pub timeout: Option<Duration>,
     /// Flag that a handler of Ctrl-C sets; the whole tree is then killed.
     pub interrupt: Arc<AtomicBool>,

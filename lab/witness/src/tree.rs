@@ -17,7 +17,7 @@ use crate::operators::{NewWatch, OwnNew};
 use crate::program::Program;
 use crate::watchdog::Watch;
 
-/// Origin of an image whose parent was killed before it could report its child.
+/// Origin of an image whose parent is unknown, because it was killed before the fork was reported.
 const UNKNOWN: usize = 0;
 
 /// Program in one process, from its exec or fork to its end or the next exec.
@@ -25,7 +25,8 @@ const UNKNOWN: usize = 0;
 pub(crate) struct Image {
     /// Number of the image within the run.
     pub(crate) id: usize,
-    /// The image that forked it, or [`UNKNOWN`]; `None` if an exec began it.
+    /// Number of the image that forked this one, or [`UNKNOWN`]; `None` if an exec began this
+    /// image.
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,

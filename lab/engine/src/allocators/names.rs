@@ -34,7 +34,7 @@ pub struct Names<'a> {
 
 /// Entrants that are ready to race, and notes on allocators that are not.
 pub struct Ready {
-    /// Entrants, in the order of their names.
+    /// Entrants, in the requested order.
     pub entrants: Vec<Entrant>,
     /// Reasons why group members are left out, and the command that installs the missing ones.
     pub notes: Vec<String>,

@@ -112,7 +112,7 @@ pub(super) enum Orders {
     Correlation(f64),
 }
 
-/// Compares the orders of the entrants by a figure of a program and of its replay.
+/// Compares the ranks of the entrants in a program with their ranks in its replay.
 pub(super) fn orders(program: &[f64], replay: &[f64]) -> Orders {
     let has_order = |ranks: &[f64]| ranks.iter().any(|rank| *rank != ranks[0]);
     match (has_order(program), rank_correlation(program, replay)) {

@@ -12,9 +12,9 @@ use crate::kept::Kept;
 
 /// Cells to run, with their schedule.
 pub struct Cells<'a> {
-    /// The lab.
+    /// Open session of the lab.
     pub opened: Opened<'a>,
-    /// Mechanism for limits; `None` if there is none.
+    /// Mechanism for memory limits; `None` if the machine has none.
     pub mechanism: Option<Mechanism>,
     /// Numbers of rounds, and the limit of their total time.
     rounds: Rounds,

@@ -20,11 +20,11 @@ const CHILD: &str = "heapdrome-lgalloc-bench";
 
 /// An open session of the paging lab.
 pub struct Opened<'a> {
-    /// The lab.
+    /// Lab that runs the experiments.
     pub lab: Lab,
     /// Remarks on the whole session for the reader.
     pub remarks: Vec<String>,
-    /// Time of opening.
+    /// Time at which the session was opened.
     pub begun: Instant,
     /// Description of the machine at opening. A later description would attribute the lab's own
     /// load to other programs.

@@ -20,7 +20,7 @@ pub enum Load {
     Workload {
         /// Name of the workload.
         name: String,
-        /// Parameters as words.
+        /// Words after the name: a preset, if any, and `name=value` parameters.
         words: Vec<String>,
         /// Whether to use the workload's small form.
         quick: bool,

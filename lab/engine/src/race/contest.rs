@@ -157,7 +157,7 @@ impl Contest {
         &self.name
     }
 
-    /// Returns the plan.
+    /// Returns the plan of the race.
     pub fn plan(&self) -> &Plan {
         self.race.plan()
     }

@@ -1,4 +1,4 @@
-//! Untimed runs that follow the rounds and track every block, to explain the result.
+//! Untimed runs after the rounds, which track every block to explain the result.
 //!
 //! The baseline and the leading entrant are tracked first, the others only while all untimed work
 //! takes at most a third of the race's time. A failing run does not fail the race. `--memory-runs

@@ -26,7 +26,7 @@ const USUAL: Duration = Duration::from_secs(60);
 /// Minimum number of rounds for an interval.
 const FEWEST: u32 = FEWEST_ROUNDS as u32;
 
-/// Maximum time of a race without a limit, and the time of a race to a precision.
+/// Maximum time for the rounds of a usual race, and the time for the rounds of a patient one.
 const PATIENT: Duration = Duration::from_secs(600);
 
 /// Returns the time allowed for rounds at this pace, if one run takes `run`.
@@ -118,7 +118,7 @@ impl Outlook {
         self.run.saturating_mul(runs)
     }
 
-    /// Returns the time left before `--max-time` is used up.
+    /// Returns the time left before `--max-time` is used up; `None` without `--max-time`.
     fn left(&self, stopping: &Stopping) -> Option<Duration> {
         let most = stopping.max_time.map(Duration::from)?;
         Some(most.saturating_sub(self.spent))

@@ -18,7 +18,7 @@ type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
     /// Takes the missing proofs. An entrant whose allocator does not serve the command is not
-    /// timed.
+    /// timed. Returns the end of the race if no comparison is possible.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;

@@ -15,7 +15,7 @@ use super::server;
 use super::store::Shared;
 use crate::failure::Failure;
 
-/// Runner of the witness, which takes proofs.
+/// Runner of the witness. It takes the proofs of a race.
 pub struct Prover {
     witness: Witness,
     scratch: tempfile::TempDir,
@@ -25,7 +25,7 @@ pub struct Prover {
 
 /// Result of a run under the witness for one entrant.
 pub enum Shown {
-    /// A proof.
+    /// The command succeeded. The value is the proof.
     Proof(Proof),
     /// The program of this name tried to trace another program, but the kernel refused. Therefore
     /// the run did not do the work of timed runs.
@@ -298,8 +298,8 @@ fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
 /// Ratio of the time limit of a run under the witness to the time limit of a measured run.
 const WITNESS_SLOWDOWN: u32 = 10;
 
-/// Returns the command that must run on the allocator: the server, if the race has one, or the
-/// race's command.
+/// Returns the command whose malloc the allocator must serve: the server, if the race has one, or
+/// the race's command.
 fn watched_command(plan: &Plan) -> Vec<String> {
     match &plan.options.server {
         Some(server) => server::shell(&server.serve),

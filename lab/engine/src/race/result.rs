@@ -45,7 +45,7 @@ pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     }
 }
 
-/// Assembles one row of the table.
+/// Assembles the row of one entrant.
 fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult {
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
@@ -168,7 +168,7 @@ fn named_series(
     names.into_iter().filter_map(one).collect()
 }
 
-/// Returns a figure of the runs that watched memory.
+/// Returns the series of a figure over the runs that measured memory.
 fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
     // A run shorter than the time between two readings has no reading.
     let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);

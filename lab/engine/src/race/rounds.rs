@@ -215,8 +215,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Makes the missing untimed runs that watch memory, for every entrant that still races except
-    /// the twin.
+    /// Makes the missing memory runs of every entrant that still races, except the twin.
     fn watch_memory(&mut self) -> Result<(), Failure> {
         let wanted = self.race.plan().options.memory_runs as usize;
         for entrant in 0..self.race.plan().entrants.len() {

@@ -104,7 +104,7 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 enum Difference {
     /// The very first run, by the baseline, differs. The value is the work of a later run.
     First(Work),
-    /// Rivals, by their positions.
+    /// Some rivals differ. The values are their positions in the list of rivals.
     Rivals(Vec<usize>),
 }
 

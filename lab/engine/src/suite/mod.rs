@@ -1,4 +1,4 @@
-//! Suites: the tables of a document, reproduced on this machine.
+//! Suites: sets of races, or of paging-lab cells, that reproduce published tables on this machine.
 
 mod document;
 mod estimate;
@@ -67,7 +67,7 @@ trait Pieces {
     fn outcome(&self, collection: &Collection) -> Result<(), Failure>;
 }
 
-/// A running suite.
+/// An open suite: its collection, and the pieces to run.
 pub struct Session<'a> {
     kept: Kept<'a>,
     pieces: Box<dyn Pieces + 'a>,

@@ -26,7 +26,7 @@ pub struct Races {
     pub unbuilt: Vec<String>,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Whether the user selected cells.
+    /// Whether the user selected cells. Misuse is not tested then.
     pub picked: bool,
     /// Proofs from the cells so far.
     pub proofs: ProofStore,
@@ -128,7 +128,7 @@ impl Races {
         })
     }
 
-    /// Adds a race, and writes the collection.
+    /// Adds the result of a race to the collection, and writes the collection.
     fn keep(&self, race: &Race, result: RaceResult, kept: &mut Kept<'_>) -> Result<(), Failure> {
         if kept.collection.races.is_empty() {
             kept.collection.machine = result.machine.clone();

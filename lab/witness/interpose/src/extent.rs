@@ -50,7 +50,7 @@ pub fn find(pointer: usize, local: usize) -> Option<Extent> {
     found
 }
 
-/// Copies bytes that may not be mapped. Returns the number of copied bytes.
+/// Copies bytes of memory that might be unmapped. Returns the number of copied bytes.
 ///
 /// # Safety
 /// The target has room for `length` bytes.

@@ -136,6 +136,6 @@ pub struct Record {
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,
-    /// Number of attempts to trace a process that the kernel refused.
+    /// Number of this program's requests to trace a process that the kernel refused.
     pub refused_traces: u64,
 }

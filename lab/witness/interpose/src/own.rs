@@ -138,7 +138,7 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: the thread that sets it makes the call that forbids the others.
+    // Relaxed: one thread sets the flag, and then makes the call that forbids other system calls.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

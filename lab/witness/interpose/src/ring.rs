@@ -166,11 +166,11 @@ pub struct Ring {
 /// signed numbers in two's complement.
 #[repr(C)]
 pub struct Timing {
-    /// Number of timed calls.
+    /// Number of timed calls, except interrupted ones.
     pub calls: AtomicU64,
     /// Ticks in the allocator.
     pub ticks: AtomicU64,
-    /// Squares of the ticks that each call took in the allocator.
+    /// Sum of the squares of each call's ticks in the allocator.
     pub squares: AtomicU64,
     /// Ticks that the recording of these calls took.
     pub recording: AtomicU64,

@@ -198,7 +198,7 @@ fn groups<'a>(
     groups
 }
 
-/// Returns the allocators that count in any of the races, the baseline first.
+/// Returns the allocators with a valid row in any of the races, the baseline first.
 fn names(places: &[Place<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
