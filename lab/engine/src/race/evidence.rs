@@ -1,8 +1,8 @@
 //! Untimed runs after the rounds, which track every block to explain the result.
 //!
 //! The baseline and the leading entrant are tracked first, the others only while all untimed work
-//! takes at most a third of the race's time. A failing run does not fail the race. `--memory-runs
-//! 0` also disables these runs.
+//! takes at most a third of the race's time. A failing run does not fail the race. These runs are
+//! also disabled by `--memory-runs 0`.
 
 use std::time::{Duration, Instant};
 

@@ -8,7 +8,7 @@ use heapdrome_statistics::{Interval, Shown};
 pub enum Kind {
     /// Time: lower values are faster.
     Time,
-    /// Any other figure: lower values are less, not faster.
+    /// Any other figure. Its verdicts say less or more, not faster or slower.
     Amount,
 }
 

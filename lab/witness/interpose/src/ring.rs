@@ -181,8 +181,8 @@ pub struct Timing {
     pub processor_time: AtomicU64,
 }
 
-/// A word in a cache line of its own, because the thread writes one such word and the collector the
-/// other.
+/// A word in its own cache line. The thread writes `reserved` and the collector writes `taken`, so
+/// a shared line would move between their processors.
 #[repr(C, align(128))]
 pub struct Line(pub AtomicU64);
 

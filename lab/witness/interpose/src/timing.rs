@@ -64,8 +64,8 @@ pub extern "C" fn is_timed() -> bool {
 }
 
 /// Draws the number of calls before the next timed call. It is 0 with the probability 1 /
-/// [`PERIOD`]: the whole part of an exponential distance with the mean m is 0 with the probability
-/// 1 - exp(-1 / m), which is 1 / (m + 0.5) with a relative error of about a millionth.
+/// [`PERIOD`]. The whole part of an exponential distance with the mean m is 0 with the probability
+/// 1 - exp(-1 / m). This equals 1 / (m + 0.5) with a relative error of about a millionth.
 fn calls_before_next(seed: &mut u64) -> u32 {
     distance(random(seed), PERIOD - 0.5) as u32
 }
