@@ -1,4 +1,4 @@
-//! Runs the conformance suite on each library: every corner of the ABI, and generated programs.
+//! Runs the conformance suite on each library: checks of the ABI, and generated programs.
 
 use std::io;
 

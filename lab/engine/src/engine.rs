@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::interrupt;
 
-/// Context of all work.
+/// Context that every operation of the engine takes.
 pub struct Engine {
     /// Folders of the cache, the configuration and the journals.
     pub folders: Folders,

@@ -33,14 +33,14 @@ pub enum Event<'a> {
     RaceDoes {
         /// Title of the race within its collection, if any.
         title: Option<&'a str>,
-        /// The step.
+        /// Step that begins.
         step: Step<'a>,
     },
     /// A race reports a finding.
     RaceFound {
         /// Title of the race within its collection, if any.
         title: Option<&'a str>,
-        /// The finding.
+        /// Finding, such as an entrant that leaves the race.
         finding: Found<'a>,
     },
     /// Interim result of a race.
@@ -52,7 +52,7 @@ pub enum Event<'a> {
     /// A lock is taken, possibly after waiting for another heapdrome process. The value is the name
     /// of the locked item.
     Locking(&'a str),
-    /// A trace is compiled for its replay.
+    /// A trace is compiled for its replay. The value is the path or name of the trace.
     Compiling(&'a Path),
     /// A remark that is also part of the result.
     Remark(&'a str),
@@ -63,7 +63,7 @@ pub enum Event<'a> {
         /// Cells without a result.
         left: &'a [&'a str],
     },
-    /// The run of a suite's pieces begins.
+    /// A suite begins or continues to run its pieces.
     SuiteStarted {
         /// Kind of the pieces.
         pieces: Piece,
@@ -83,20 +83,20 @@ pub enum Event<'a> {
     },
     /// The estimate of a suite's time begins.
     Estimating,
-    /// Some allocators are not built. The estimate assumes that they are as fast as the others.
+    /// These allocators are not built. The estimate assumes that they are as fast as the others.
     NotBuilt(&'a [String]),
     /// A race cannot be estimated.
     NotEstimated {
-        /// The cell.
+        /// Name of the cell.
         cell: &'a str,
-        /// Reason.
+        /// Failure that prevented the estimate.
         failure: &'a Failure,
     },
     /// An allocator of a suite is unavailable and does not race.
     DoesNotRace {
         /// Name of the allocator.
         allocator: &'a str,
-        /// Reason.
+        /// Failure that makes the allocator unavailable.
         failure: &'a Failure,
     },
     /// The misuse programs run under this allocator.
@@ -105,7 +105,7 @@ pub enum Event<'a> {
     NotMisused {
         /// Name of the allocator.
         allocator: &'a str,
-        /// Reason.
+        /// Reason why the programs cannot test it.
         why: &'a str,
     },
     /// Leftovers of a killed paging lab, with the action taken on each.
@@ -114,23 +114,23 @@ pub enum Event<'a> {
     Searching {
         /// The allocator under which the command runs.
         allocator: &'a str,
-        /// The step.
+        /// Step that begins or has ended.
         step: Searching<'a>,
     },
-    /// Swap is created.
+    /// Swap of this size is created.
     MakingSwap(Bytes),
     /// A cell of the paging lab begins a turn.
     Turn {
-        /// The cell.
+        /// Cell that runs.
         cell: &'a PagingCell,
-        /// Position of the turn.
+        /// The turn's round, and its position in that round.
         turn: Turn,
     },
     /// A round of a cell of the paging lab was lost.
     RoundLost {
-        /// The cell.
+        /// Cell that lost the round.
         cell: &'a PagingCell,
-        /// Reason.
+        /// Reason why the round was lost.
         why: &'a str,
     },
     /// A program is prepared.
@@ -139,32 +139,33 @@ pub enum Event<'a> {
     Generating {
         /// Number of data sets.
         sets: u32,
-        /// Size of each data set.
+        /// Size of each data set, in percent of the default.
         size: u32,
         /// Expected peak memory of a race with these data sets.
         peak: Bytes,
     },
-    /// The data of the catalog workload is complete.
+    /// The data of the catalog workload is complete. The value is the time that its generation
+    /// took.
     Generated(Duration),
     /// Allocators are missing and will be built.
     BuildsAhead {
         /// Names of the allocators, each with its expected build time in seconds.
         builds: &'a [(&'a str, u64)],
     },
-    /// A build begins.
+    /// A build begins. The value is the name of the allocator.
     BuildStarted(&'a str),
     /// A build makes progress.
     Build {
-        /// The allocator.
+        /// Name of the allocator.
         allocator: &'a str,
-        /// Event of the build.
+        /// Progress of the build.
         event: &'a BuildEvent,
     },
     /// A build succeeded or failed.
     BuildEnded,
     /// An allocator was built by this call.
     Built {
-        /// The allocator.
+        /// Name of the allocator.
         allocator: &'a str,
         /// Version of the allocator.
         version: &'a str,
@@ -198,7 +199,7 @@ pub enum Searching<'a> {
     Tried {
         /// Whether swap is available.
         swap: bool,
-        /// The outcome.
+        /// The limit, and the outcome of the runs under it.
         trial: &'a Trial,
     },
 }
@@ -251,7 +252,7 @@ pub enum Aim {
 pub enum Found<'a> {
     /// An entrant fails, and leaves the race.
     Left {
-        /// The entrant.
+        /// Name of the entrant.
         entrant: &'a str,
         /// Ending of the failed run.
         ending: Ending,
@@ -260,9 +261,9 @@ pub enum Found<'a> {
     },
     /// A metric was not found in the output; reported once for each entrant.
     MetricMissing {
-        /// The metric.
+        /// Name of the metric.
         metric: &'a str,
-        /// The entrant.
+        /// Name of the entrant whose output lacks the metric.
         entrant: &'a str,
     },
     /// Entrants are decided and stop.
@@ -298,9 +299,9 @@ pub struct GoingOn<'a> {
 /// Number of rounds done, and the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundsDone {
-    /// Rounds done.
+    /// Number of rounds done, over all races.
     pub done: u32,
-    /// Maximum number of rounds.
+    /// Maximum number of rounds, over all races.
     pub most: u32,
     /// Whether the race may end before the maximum.
     pub may_end_sooner: bool,

@@ -14,10 +14,11 @@ pub enum Failure {
     /// The command fails under the baseline itself.
     #[error("{0}")]
     Baseline(String),
-    /// heapdrome could not write or start something.
+    /// A file could not be written, a process could not be started, or the machine failed
+    /// otherwise.
     #[error("{0}")]
     Machine(String),
-    /// The user pressed Ctrl-C.
+    /// Ctrl-C (SIGINT), SIGTERM or SIGHUP ended the work.
     #[error("interrupted")]
     Interrupted,
 }

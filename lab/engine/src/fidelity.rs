@@ -10,7 +10,7 @@ use heapdrome_schema::{
 
 use crate::failure::Failure;
 
-/// Ending of the file's name, after the whole name of the trace.
+/// Suffix that is appended to the file name of the trace.
 const ENDING: &str = ".fidelity.json";
 
 /// Returns the path of the file for a trace's check.

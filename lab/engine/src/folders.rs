@@ -9,7 +9,7 @@ use heapdrome_schema::Redaction;
 
 use crate::failure::Failure;
 
-/// Folders of heapdrome.
+/// Folders in which heapdrome keeps its files.
 pub struct Folders {
     /// Cache of sources and built allocators.
     pub cache: Cache,

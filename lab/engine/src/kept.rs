@@ -25,7 +25,7 @@ pub fn started(name: &str, purpose: Purpose, asked: Vec<String>) -> Collection {
     }
 }
 
-/// A growing collection.
+/// Growing collection, with the file that stores it.
 pub struct Kept<'a> {
     /// The collection so far.
     pub collection: Collection,
@@ -68,12 +68,12 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Returns the engine.
+    /// Returns the engine that runs the collection.
     pub fn engine(&self) -> &'a Engine {
         self.engine
     }
 
-    /// Returns the path of the collection's file.
+    /// Returns the path of the collection's file; empty if there is none.
     pub fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(""))
     }

@@ -38,8 +38,8 @@ fn runnable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Metadata of a file that change whenever its content changes. Comparing them replaces reading the
-/// content.
+/// Metadata of a file that changes whenever the content does. Comparing fingerprints avoids reading
+/// the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     device: u64,

@@ -36,6 +36,6 @@ pub enum Trouble {
 pub struct Note {
     /// The path of the module.
     pub path: String,
-    /// The reason.
+    /// Reason why the frames have no names.
     pub trouble: Trouble,
 }

@@ -52,7 +52,7 @@ impl Home {
     /// temporary folder. Dropping this value removes the folder.
     ///
     /// # Errors
-    /// Returns an error if none of the three is suitable.
+    /// Returns an error if none of the three is suitable, or this build has no counting library.
     pub fn create(wanted: &Path) -> Result<Self, WitnessError> {
         if LIBRARY.is_empty() {
             return Err(WitnessError::Unsupported);

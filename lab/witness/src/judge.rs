@@ -1,4 +1,4 @@
-//! Decides which object served each program, and why, if it was not the entrant's.
+//! Decides which object served each program, and gives the reason if it was not the entrant's.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

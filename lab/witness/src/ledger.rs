@@ -1,4 +1,4 @@
-//! Reads the counts that a process left.
+//! Reads the records that processes left.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::layout::{
 /// Findings of the counting library in one program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Followed {
-    /// Peak of the bytes in use.
+    /// Maximum number of live bytes at one time.
     pub(crate) peak: u64,
     pub(crate) frees: u64,
     pub(crate) freed_by_others: u64,
@@ -43,7 +43,8 @@ pub(crate) struct Ledger {
     pub(crate) operator_new: bool,
     /// Calls to `operator new`, by the object that served them.
     pub(crate) news: Vec<Counts>,
-    /// Number of calls to C functions that return memory, whichever object served them.
+    /// Number of calls to C functions that return memory, regardless of the object that served
+    /// them.
     pub(crate) mallocs: u64,
     /// Findings on blocks, if every block was followed.
     pub(crate) followed: Option<Followed>,
@@ -56,7 +57,6 @@ pub(crate) struct Ledger {
 pub(crate) struct Counts {
     /// The path of the object.
     pub(crate) server: String,
-    /// The number of calls.
     pub(crate) calls: u64,
     /// The bytes that the calls requested.
     pub(crate) bytes: u64,

@@ -93,7 +93,7 @@ impl Object {
 
 type Key = (u64, u64, i64, i64);
 
-/// Cache of object files. A witness reads each file once, even if many processes map it.
+/// Cache of the properties of files. A witness reads each file once, even if many processes map it.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     known: Mutex<HashMap<Key, Option<Arc<Object>>>>,

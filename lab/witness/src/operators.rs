@@ -136,7 +136,7 @@ mod breakpoint {
     }
 
     /// Returns whether a thread was stopped by the breakpoint at `address`. When the thread
-    /// continues, the kernel executes the instruction there without another stop.
+    /// continues, it executes the instruction at `address` without another stop.
     pub(super) fn is_cause(thread: i32, address: u64) -> bool {
         // SAFETY: `signal` outlives the call and is read only if the call succeeded. A SIGTRAP that
         // the processor raised has an address.

@@ -15,12 +15,12 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) object: Option<Arc<Object>>,
-    /// Whether its loader ignores `LD_PRELOAD`, because the kernel raised its rights or would have
-    /// raised them without a tracer.
+    /// Whether the loader ignores `LD_PRELOAD`, because the kernel raised the program's rights or
+    /// would have raised them without a tracer.
     pub(crate) raised: bool,
     /// Whether `LD_PRELOAD` still names all required libraries.
     pub(crate) preloaded: bool,
-    /// The value of `PYTHONMALLOC`.
+    /// Value of `PYTHONMALLOC` in the program's environment; `None` if unset.
     pub(crate) python_malloc: Option<String>,
 }
 

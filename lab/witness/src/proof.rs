@@ -22,8 +22,8 @@ pub struct ImageReport {
     pub cpu: Nanoseconds,
     /// The object that served malloc, if known.
     pub served_by: Option<String>,
-    /// Number of calls to the allocation ABI that the witness counted, whichever object served
-    /// them.
+    /// Number of calls to the allocation ABI that the witness counted, regardless of the object
+    /// that served them.
     pub calls: u64,
     /// Bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,
@@ -78,7 +78,7 @@ pub(crate) fn conclude(
     (proof, reports.collect())
 }
 
-/// Returns the share of the command that the expected library served. `calls` is the number of
+/// Classifies the share of the command that the expected library served. `calls` is the number of
 /// calls that it served; `unserved` lists the programs that it did not serve.
 fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();

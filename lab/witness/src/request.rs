@@ -35,7 +35,7 @@ pub struct Request {
     pub stdout: Option<PathBuf>,
     /// The file that receives standard error; `None` for `/dev/null`.
     pub stderr: Option<PathBuf>,
-    /// The maximum run time before the whole tree is killed.
+    /// Run time after which the whole tree is killed; `None` for no limit.
     pub timeout: Option<Duration>,
     /// Flag that a handler of Ctrl-C sets; the whole tree is then killed.
     pub interrupt: Arc<AtomicBool>,
@@ -54,8 +54,8 @@ impl Request {
         environment
     }
 
-    /// Returns the file of the command's first word, found as the command's own shell would find
-    /// it.
+    /// Returns the file of the command's first word. Searches the `PATH` of the command's
+    /// environment, as a shell would.
     pub(crate) fn program(&self) -> Result<PathBuf, WitnessError> {
         let name = self.command.first().filter(|name| !name.is_empty());
         let name = name.ok_or(WitnessError::EmptyCommand)?;
@@ -213,8 +213,8 @@ const BOOKKEEPING: [&str; 14] = [
     "XDG_SESSION_ID",
 ];
 
-/// Returns whether a variable cannot affect a proof, because shells, terminals and logins keep it
-/// for themselves.
+/// Returns whether a variable cannot affect a proof, because only shells, terminals and logins use
+/// it.
 pub fn is_bookkeeping(name: &OsStr) -> bool {
     let told = name.as_bytes();
     told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)

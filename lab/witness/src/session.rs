@@ -41,7 +41,7 @@ pub struct Session {
 /// Findings of a watched run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The proof.
+    /// Proof of the object that served malloc.
     pub proof: Proof,
     /// The exit of the command itself.
     pub ending: Ending,
@@ -72,7 +72,7 @@ impl Witness {
     /// session.
     ///
     /// # Errors
-    /// Returns an error if none of the three is suitable.
+    /// Returns an error if none of these places is suitable, or this build has no counting library.
     pub fn new(folder: &Path) -> Result<Self, WitnessError> {
         Home::create(folder)?;
         Ok(Self {

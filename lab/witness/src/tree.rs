@@ -17,7 +17,7 @@ use crate::operators::{NewWatch, OwnNew};
 use crate::program::Program;
 use crate::watchdog::Watch;
 
-/// Origin of an image whose parent was killed before it could report its child.
+/// Origin of an image whose parent is unknown, because it was killed before the fork was reported.
 const UNKNOWN: usize = 0;
 
 /// Program in one process, from its exec or fork to its end or the next exec.
@@ -25,7 +25,8 @@ const UNKNOWN: usize = 0;
 pub(crate) struct Image {
     /// Number of the image within the run.
     pub(crate) id: usize,
-    /// The image that forked it, or [`UNKNOWN`]; `None` if an exec began it.
+    /// Number of the image that forked this one, or [`UNKNOWN`]; `None` if an exec began this
+    /// image.
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,
@@ -307,8 +308,8 @@ impl Tree {
 }
 
 /// Makes a program that has just been loaded stop at its own `operator new`, if it has one and also
-/// calls malloc. For a program that never calls malloc, or defines it, the bindings show who serves
-/// it.
+/// calls malloc. In a program that never calls malloc, or defines malloc itself, the bindings
+/// already show which object serves it.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);

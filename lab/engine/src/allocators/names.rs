@@ -34,9 +34,9 @@ pub struct Names<'a> {
 
 /// Entrants that are ready to race, and notes on allocators that are not.
 pub struct Ready {
-    /// Entrants, in the order of their names.
+    /// Entrants, in the requested order.
     pub entrants: Vec<Entrant>,
-    /// Notes on group members that are left out. Each note contains the reason.
+    /// Reasons why group members are left out, and the command that installs the missing ones.
     pub notes: Vec<String>,
 }
 
@@ -46,8 +46,8 @@ impl<'a> Names<'a> {
         Self { registry, engine }
     }
 
-    /// Returns the names of entries, with groups expanded and duplicates removed. An empty list
-    /// means the group `default`.
+    /// Resolves names, paths and groups to names of entries and paths, without duplicates. An empty
+    /// list means the group `default`.
     ///
     /// # Errors
     /// When a name is unknown.
@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
         Ok(names)
     }
 
-    /// Returns the group `default`.
+    /// Returns the members of the group `default` that the registry knows.
     fn usual(&self) -> Vec<String> {
         let known = DEFAULT.iter();
         let known = known.filter(|name| self.registry.find(name).is_ok());
@@ -160,8 +160,8 @@ impl<'a> Names<'a> {
 
     /// Returns the entrants for these names, except `but`. Missing allocators are built, after an
     /// announcement of the expected time. A group member that cannot be built is left out and
-    /// reported. After a failed fetch of sources, all other allocators that need sources are left
-    /// out, too. If no name was given and the whole group `default` is unavailable, the installed
+    /// reported. After a failed fetch of sources, all other missing group members are left out,
+    /// too. If no name was given and the whole group `default` is unavailable, the installed
     /// allocators race.
     ///
     /// # Errors

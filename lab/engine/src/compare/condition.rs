@@ -17,7 +17,7 @@ use heapdrome_schema::nearest_or_all;
 /// Word that stands for every rival.
 const ANY: &str = "any";
 
-/// Short names of figures.
+/// Short names of figures, each with the name in a result.
 const SHORT: [(&str, &str); 7] = [
     ("wall", "wall_s"),
     ("cpu", "cpu_s"),
@@ -169,8 +169,8 @@ impl Condition {
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
     }
 
-    /// Returns the races in which the condition's allocators counted in the old result, and that
-    /// have no rounds in the new result.
+    /// Returns a confirmed outcome for each race that has no rounds in the new result, if one of
+    /// the condition's allocators counted in the old result.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();

@@ -10,11 +10,11 @@ use crate::program;
 
 /// Two races of the same command.
 pub struct Pair<'a> {
-    /// Cell of the collections; `None` for single races.
+    /// Name of the cell in both collections; `None` for single races.
     pub cell: Option<String>,
-    /// The old race.
+    /// Race in the old result.
     pub old: &'a RaceResult,
-    /// The new race.
+    /// Race in the new result.
     pub new: &'a RaceResult,
 }
 
@@ -30,13 +30,13 @@ pub struct Pairs<'a> {
 
 /// A race without rounds in the new result.
 pub struct Lost<'a> {
-    /// Cell of the collection.
+    /// Name of the race's cell in the collection.
     pub cell: String,
-    /// The old race.
+    /// Race in the old result.
     pub old: &'a RaceResult,
 }
 
-/// An allocator that counts in both races.
+/// An allocator with valid rows in both races.
 pub struct Both<'a> {
     /// Row in the old race.
     pub old: &'a EntrantResult,
@@ -61,8 +61,8 @@ impl<'a> Pair<'a> {
         self.baseline().is_some_and(|both| both.is_same_library())
     }
 
-    /// Returns the allocators that count in both races, in the order of the new race. The baseline
-    /// is included only on the same machine, where figures are compared directly.
+    /// Returns the allocators with valid rows in both races, in the order of the new race. The
+    /// baseline is included only on the same machine, where figures are compared directly.
     pub fn compared(&self, same_machine: bool) -> Vec<Both<'a>> {
         let rows = self.new.entrants.iter();
         let wanted = rows.filter(|row| match row.role {
@@ -104,7 +104,8 @@ impl<'a> Pair<'a> {
             .collect()
     }
 
-    /// Returns whether an allocator counted in the old race and failed in the new one.
+    /// Returns whether an allocator has a valid row in the old race and an invalid one in the new
+    /// race.
     pub fn fails_now(&self, allocator: &str) -> bool {
         let failed = |row: &EntrantResult| {
             row.allocator == allocator && row.role != Role::Twin && row.status != Status::Ok

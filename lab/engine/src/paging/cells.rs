@@ -12,13 +12,13 @@ use crate::kept::Kept;
 
 /// Cells to run, with their schedule.
 pub struct Cells<'a> {
-    /// The lab.
+    /// Open session of the lab.
     pub opened: Opened<'a>,
-    /// Mechanism for limits; `None` if there is none.
+    /// Mechanism for memory limits; `None` if the machine has none.
     pub mechanism: Option<Mechanism>,
     /// Numbers of rounds, and the limit of their total time.
     rounds: Rounds,
-    /// Number of processors for testing the document's claims; `None` to skip the test.
+    /// Number of processors for testing the claims of lgalloc's document; `None` to skip the test.
     sentences: Option<usize>,
     /// Positions of the cells in the collection.
     places: Vec<usize>,
@@ -61,7 +61,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Enables the test of the document's claims.
+    /// Enables the test of the claims in lgalloc's document.
     #[must_use]
     pub fn with_sentences(self) -> Self {
         Self {

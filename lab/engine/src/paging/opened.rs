@@ -1,4 +1,4 @@
-//! Resources that every experiment needs.
+//! Resources that every experiment of the paging lab needs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ const CHILD: &str = "heapdrome-lgalloc-bench";
 
 /// An open session of the paging lab.
 pub struct Opened<'a> {
-    /// The lab.
+    /// Lab that runs the experiments.
     pub lab: Lab,
     /// Remarks on the whole session for the reader.
     pub remarks: Vec<String>,
-    /// Time of opening.
+    /// Time at which the session was opened.
     pub begun: Instant,
     /// Description of the machine at opening. A later description would attribute the lab's own
     /// load to other programs.
@@ -96,7 +96,7 @@ impl<'a> Opened<'a> {
         Ok(made)
     }
 
-    /// Returns the mechanism for limits on this machine.
+    /// Returns the mechanism for limits on this machine, and adds a remark that names it.
     ///
     /// # Errors
     /// When this machine has no such mechanism.

@@ -157,7 +157,7 @@ impl Contest {
         &self.name
     }
 
-    /// Returns the plan.
+    /// Returns the plan of the race.
     pub fn plan(&self) -> &Plan {
         self.race.plan()
     }
@@ -180,7 +180,7 @@ impl Contest {
     /// Runs the rest of the race, including `--setup` and `--cleanup`.
     ///
     /// # Errors
-    /// When the race cannot continue; measurements are kept.
+    /// When the race cannot continue. The journal keeps the measurements.
     pub fn run(&mut self) -> Result<Ended, Failure> {
         let begun = self.begin();
         self.go_on(begun)
@@ -254,7 +254,7 @@ impl Contest {
         ended.and_then(|ended| recorded.map(|()| ended).map_err(measure_failure))
     }
 
-    /// Returns the result so far.
+    /// Returns the result so far. `ended` gives the reason why the race ended.
     pub fn result(&self, ended: &Result<Ended, Failure>) -> RaceResult {
         let words = match ended {
             Ok(ended) => ended.reason().to_owned(),
@@ -332,8 +332,8 @@ pub(super) fn unused_name(races: &Path, started: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Returns a remark on the variables that were removed because entrants are comparable only without
-/// outside settings.
+/// Returns a remark on the environment variables that were removed. Entrants are comparable only
+/// without outside settings.
 fn removed_variables(race: &Race) -> Vec<String> {
     match race.base_environment().removed.as_slice() {
         [] => Vec::new(),

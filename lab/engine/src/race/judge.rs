@@ -14,9 +14,9 @@ use super::rules::{Rules, comparison};
 /// Judge that decides the entrants of a suite's race by the suite's targets.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// The suite.
+    /// Suite whose targets decide.
     pub suite: Suite,
-    /// The race.
+    /// Race of the suite.
     pub race: Race,
 }
 

@@ -18,7 +18,7 @@ type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
     /// Takes the missing proofs. An entrant whose allocator does not serve the command is not
-    /// timed.
+    /// timed. Returns the end of the race if no comparison is possible.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;
@@ -180,7 +180,7 @@ impl Contest {
     }
 
     /// Takes a proof again, after `cause` invalidated it. Adds a remark, because the rounds before
-    /// and after it ran in different environments or used different files.
+    /// and after the change ran in different environments or used different files.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;
@@ -250,8 +250,8 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Explains the end of a race whose command traces programs, and continues if the kernel refuses
-/// this.
+/// Explains the end of a race whose command traces programs, but continues without tracing if the
+/// kernel refuses it.
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \

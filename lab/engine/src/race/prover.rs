@@ -1,4 +1,4 @@
-//! Runs under the witness. Before any timing they determine which object serves malloc.
+//! Untimed runs under the witness. They determine the object that serves malloc before any timing.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,7 +15,7 @@ use super::server;
 use super::store::Shared;
 use crate::failure::Failure;
 
-/// Runner of the witness, which takes proofs.
+/// Runner of the witness. It takes the proofs of a race.
 pub struct Prover {
     witness: Witness,
     scratch: tempfile::TempDir,
@@ -25,10 +25,10 @@ pub struct Prover {
 
 /// Result of a run under the witness for one entrant.
 pub enum Shown {
-    /// A proof.
+    /// The command succeeded. The value is the proof.
     Proof(Proof),
-    /// The program of this name tried to trace another one, which the kernel refused. Therefore the
-    /// run did not do the work of timed runs.
+    /// The program of this name tried to trace another program, but the kernel refused. Therefore
+    /// the run did not do the work of timed runs.
     Traces(String),
     /// The command failed under this entrant, so the run proves nothing.
     Failed {
@@ -77,7 +77,7 @@ impl Prover {
     }
 
     /// Returns the duration of the shortest run under the witness so far, `--prepare` included. A
-    /// run without the witness is a little shorter.
+    /// run without the witness is shorter.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }
@@ -252,7 +252,7 @@ impl Prover {
         Ok(Shown::Proof(proof))
     }
 
-    /// Makes one unmeasured run, from `--prepare` to its end.
+    /// Makes one unmeasured run, including `--prepare` and the load of a server.
     fn follow(
         &self,
         race: &mut Race,
@@ -295,11 +295,11 @@ fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
     (twin && proof.key == key).then(|| proof.clone())
 }
 
-/// Maximum ratio between the duration of a run under the witness and that of a measured run.
+/// Ratio of the time limit of a run under the witness to the time limit of a measured run.
 const WITNESS_SLOWDOWN: u32 = 10;
 
-/// Returns the command that must run on the allocator: the server, if the race has one, or the
-/// race's command.
+/// Returns the command whose malloc the allocator must serve: the server, if the race has one, or
+/// the race's command.
 fn watched_command(plan: &Plan) -> Vec<String> {
     match &plan.options.server {
         Some(server) => server::shell(&server.serve),

@@ -115,7 +115,8 @@ impl Contest {
         }
     }
 
-    /// Returns the end of the race if there are enough rounds.
+    /// Returns the end of the race if no further round is needed or possible. After the minimum
+    /// number of rounds, makes the missing memory runs first.
     fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
         if let Some(ended) = self.lost() {
@@ -214,8 +215,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Makes the missing untimed runs that watch memory, for every entrant that still races except
-    /// the twin.
+    /// Makes the missing memory runs of every entrant that still races, except the twin.
     fn watch_memory(&mut self) -> Result<(), Failure> {
         let wanted = self.race.plan().options.memory_runs as usize;
         for entrant in 0..self.race.plan().entrants.len() {

@@ -32,8 +32,7 @@ const AT_START: (u64, u64) = (32, 128 << 10);
 /// occasionally start a helper.
 const FEW_PROCESSES: u64 = 1;
 
-/// Minimum ratio of a difference to the spread of the baseline's own runs; smaller differences are
-/// allowed.
+/// Multiple of the spread of the baseline's own runs up to which a difference is allowed.
 const SPREADS: u64 = 3;
 
 /// Number of further baseline runs after a difference was found.
@@ -105,7 +104,7 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 enum Difference {
     /// The very first run, by the baseline, differs. The value is the work of a later run.
     First(Work),
-    /// Rivals, by their positions.
+    /// Some rivals differ. The values are their positions in the list of rivals.
     Rivals(Vec<usize>),
 }
 

@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// Minimum estimated time for which `--yes` is required.
+/// Estimated time above which `--yes` is required.
 const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Estimated time of a suite.
@@ -76,7 +76,7 @@ pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> 
     Ok(found)
 }
 
-/// Returns the race with only those of its allocators that are built.
+/// Returns the race without allocators that are not built. If none is left, [`STAND_IN`] races.
 fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race.allocators.retain(|name| !unbuilt.contains(name));
     if race.allocators.is_empty() {
@@ -90,7 +90,7 @@ fn runs(race: &Race) -> f64 {
     race.allocators.len() as f64 + 2.0
 }
 
-/// Returns the wall time of one round.
+/// Returns the wall time of one round in seconds: the sum of the entrants' medians.
 fn seconds(result: &RaceResult) -> f64 {
     let walls = result.entrants.iter().filter_map(|row| row.wall_s.as_ref());
     walls

@@ -1,4 +1,4 @@
-//! Suites: the tables of a document, reproduced on this machine.
+//! Suites: sets of races, or of paging-lab cells, that reproduce published tables on this machine.
 
 mod document;
 mod estimate;
@@ -42,13 +42,13 @@ pub struct SuiteRequest {
     pub resume: Option<PathBuf>,
     /// File for the results of a new suite; `None` for a file in heapdrome's own folder.
     pub file: Option<PathBuf>,
-    /// Whether that file contains variables in place of folder names.
+    /// Whether variables replace folder names in the file for the results.
     pub redact: bool,
     /// Seed of every random draw; `None` for a seed from the clock.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,
-    /// Request for the suite: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the suite.
     pub asked: Vec<String>,
 }
 
@@ -63,11 +63,11 @@ trait Pieces {
     /// Computes the tables and verdicts from all results.
     fn evaluate(&self, collection: &mut Collection);
 
-    /// Returns the outcome of a suite that has been reported.
+    /// Returns the command's outcome for a suite. The report already contains the details.
     fn outcome(&self, collection: &Collection) -> Result<(), Failure>;
 }
 
-/// A running suite.
+/// An open suite: its collection, and the pieces to run.
 pub struct Session<'a> {
     kept: Kept<'a>,
     pieces: Box<dyn Pieces + 'a>,
@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
         Ok(Some(&self.kept.collection))
     }
 
-    /// Returns the outcome of a suite that has been reported.
+    /// Returns the command's outcome for a suite. The report already contains the details.
     ///
     /// # Errors
     /// When an entrant failed, or nothing was measured.
@@ -211,7 +211,7 @@ fn empty(request: &SuiteRequest) -> Collection {
     started(&request.name, purpose, request.asked.clone())
 }
 
-/// Returns the outcome of races: a failure if an entrant failed in any of them.
+/// Returns the command's outcome for races: a failure if an entrant failed in any of them.
 fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

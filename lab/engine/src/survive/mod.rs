@@ -33,7 +33,7 @@ const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct SurviveRequest {
     /// Names, paths or groups of allocators; empty for the group `default`.
     pub allocators: Vec<String>,
-    /// Swap to create.
+    /// Swap to create, or the existing swap.
     pub swap: SwapWish,
     /// Number of runs that must all finish under a limit.
     pub runs: u32,
@@ -43,7 +43,7 @@ pub struct SurviveRequest {
     pub patience: f64,
     /// Command with its arguments.
     pub command: Vec<String>,
-    /// Request for the search: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the search.
     pub asked: Vec<String>,
 }
 

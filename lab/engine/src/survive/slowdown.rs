@@ -93,7 +93,7 @@ fn line(row: &Survival, trial: &Trial) -> Vec<String> {
     ]
 }
 
-/// Formats a bar. A truncated bar ends in a different mark.
+/// Formats a bar. A truncated bar ends in `>`.
 fn bar(times: f64) -> String {
     let marks = (times * MARKS).round() as usize;
     match marks > LONGEST {

@@ -14,7 +14,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Data of a race. While this value lives, the data are locked against changes and removal.
+/// Data of a race of the catalog workload. While this value lives, the data are locked against
+/// changes and removal.
 pub struct Data {
     folder: PathBuf,
     program: PathBuf,

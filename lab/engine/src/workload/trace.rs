@@ -18,13 +18,13 @@ use crate::fidelity;
 
 pub use source::{Source, open};
 
-/// Name of the workload.
+/// Name of the workload that replays a trace.
 pub const NAME: &str = "replay";
 
 /// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The trace.
+    /// Trace to replay.
     pub trace: Source,
     /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,

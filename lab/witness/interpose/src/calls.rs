@@ -2,7 +2,7 @@
 
 use crate::slots::Slot;
 
-/// Position of the argument with the size of the requested block.
+/// Argument with the size of the requested block, or the two arguments whose product is the size.
 #[derive(Clone, Copy)]
 pub enum Size {
     First,
@@ -12,7 +12,7 @@ pub enum Size {
     SecondTimesThird,
 }
 
-/// The effect of a function on blocks.
+/// Effect of a function on blocks.
 #[derive(Clone, Copy)]
 pub enum Deed {
     /// Returns a new block.
@@ -44,7 +44,7 @@ pub const fn deed(index: usize) -> Deed {
 /// on the stack. No function has more than three arguments.
 #[repr(C)]
 pub struct Call {
-    /// The arguments.
+    /// First three argument registers. A function may use fewer.
     pub arguments: [usize; 3],
     /// The slot of the function.
     pub slot: *const Slot,

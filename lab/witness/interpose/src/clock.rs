@@ -23,8 +23,8 @@ enum Right {
     Denied = 2,
 }
 
-/// Whether a thread of this process has lost the right. Threads that begin in a sandbox then do not
-/// read the counter.
+/// Whether a thread of this process has lost the right to read the counter. Threads that begin in a
+/// sandbox then do not read it.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the processor's counter.

@@ -4,9 +4,9 @@
 //! So `operator new` may throw through an entry point, and errno and results stay unchanged.
 //!
 //! An object may also pass a call on to another of its functions by a jump, as `operator new` does
-//! to malloc. The second entry point then sees the stack pointer and return address of the first,
-//! which each thread remembers, and does not count the call. A loop that repeats a call from one
-//! place also repeats both values, but enters the same function.
+//! to malloc. Each thread remembers the stack pointer and return address of its latest counted
+//! entry. The second entry point sees both values again, and does not count the call. A loop that
+//! repeats a call from one place also repeats both values, but enters the same function.
 
 use crate::layout::Function;
 use crate::resolve::resolve;

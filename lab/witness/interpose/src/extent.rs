@@ -7,7 +7,7 @@
 use crate::kernel;
 use crate::system;
 
-/// A part of the address space.
+/// Range of addresses, from `low` up to but excluding `high`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Extent {
@@ -50,7 +50,7 @@ pub fn find(pointer: usize, local: usize) -> Option<Extent> {
     found
 }
 
-/// Copies bytes that may not be mapped. Returns the number of copied bytes.
+/// Copies bytes of memory that might be unmapped. Returns the number of copied bytes.
 ///
 /// # Safety
 /// The target has room for `length` bytes.

@@ -1,7 +1,7 @@
 //! Behaviour of an entry point if no later library defines its function.
 //!
-//! Without this library, the program could not have been linked, or would have found the function
-//! missing. Usually the caller's reference is weak.
+//! A program usually refers to such a function by a weak reference. Without this library, the
+//! program would find the function missing.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;

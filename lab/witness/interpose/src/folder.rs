@@ -150,7 +150,7 @@ fn exceeds_limit(length: usize) -> bool {
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
 }
 
-/// Returns the decimal digits of a number, which it writes into `digits`.
+/// Writes the decimal digits of a number to the end of `digits`, and returns them.
 pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut first = digits.len();
     loop {

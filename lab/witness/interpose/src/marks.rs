@@ -1,9 +1,9 @@
 //! Marks the addresses of sampled blocks: one bit for each 8 bytes of address space.
 //!
-//! A bit belongs to the owner of the block that begins there. It is set before a function returns
-//! the block, and cleared before the allocator is called to free the block. So no other thread can
-//! own the address in the meantime. Operations are atomic only because neighbouring blocks share a
-//! word. A forked child inherits the bits with the blocks.
+//! A bit belongs to the owner of the block that begins at its address. It is set before a function
+//! returns the block, and cleared before the allocator is called to free the block. So no other
+//! thread can own the address in the meantime. Operations are atomic only because neighbouring
+//! blocks share a word. A forked child inherits the bits with the blocks.
 //!
 //! A mark only shows that a block is recorded, because the collector knows its size and thread.
 //! [`crate::shadow`] keeps both for every block, in 32 times as many bits. A recording must not

@@ -79,7 +79,7 @@ pub fn state() -> u32 {
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
-/// Returns the number in the name of this process's PID namespace: `pid:[4026531836]`.
+/// Returns the number of this process's PID namespace, such as 4026531836 for `pid:[4026531836]`.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
@@ -138,7 +138,7 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: the thread that sets it makes the call that forbids the others.
+    // Relaxed: one thread sets the flag, and then makes the call that forbids other system calls.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

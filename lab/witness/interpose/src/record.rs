@@ -9,7 +9,7 @@ use crate::kernel;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::ring::CONTROL;
 
-/// Record in which calls are counted; null until the first call.
+/// Record in which calls are counted; null until it is created.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
 
 /// 0 if there is no record, 1 while a thread creates it, 2 when it is complete.
@@ -88,7 +88,7 @@ pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
     of(&followed().own).fetch_add(1, Ordering::Relaxed);
 }
 
-/// Purpose for which the library follows calls.
+/// Mode of the library, which determines the handling of every call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
@@ -100,7 +100,7 @@ pub enum Mode {
     Recording = 3,
 }
 
-/// Returns the mode that a file in this library's folder requests. Looked up once.
+/// Returns the mode that a file in this library's folder requests. Looks for the file only once.
 pub fn mode() -> Mode {
     static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;

@@ -123,7 +123,7 @@ extern "C" fn timed_after<const INDEX: usize>(call: &TimedCall, result: usize) -
 
 /// Result of a call that requests a block.
 pub struct Returned {
-    /// The processor's counter.
+    /// The processor's counter after the call.
     pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,

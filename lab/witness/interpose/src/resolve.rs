@@ -84,7 +84,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     1
 }
 
-/// Fills the slot of a function, and keeps errno. Creates the record if there is none.
+/// Fills the slot of a function, and keeps errno. If calls are counted, creates the record if there
+/// is none.
 pub extern "C" fn resolve(index: usize) {
     // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc, so
     // it is restored below.

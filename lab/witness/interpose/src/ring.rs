@@ -166,23 +166,23 @@ pub struct Ring {
 /// signed numbers in two's complement.
 #[repr(C)]
 pub struct Timing {
-    /// Number of timed calls.
+    /// Number of timed calls, except interrupted ones.
     pub calls: AtomicU64,
     /// Ticks in the allocator.
     pub ticks: AtomicU64,
-    /// Squares of the ticks that each call took in the allocator.
+    /// Sum of the squares of each call's ticks in the allocator.
     pub squares: AtomicU64,
     /// Ticks that the recording of these calls took.
     pub recording: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,
-    /// Processor time of the process when it exited, in nanoseconds; 0 if it ended otherwise, or in
-    /// another thread.
+    /// Processor time of the process when it exited, in nanoseconds; 0 unless a thread of this ring
+    /// exited the process.
     pub processor_time: AtomicU64,
 }
 
-/// A word in a cache line of its own, because the thread writes one such word and the collector the
-/// other.
+/// A word in its own cache line. The thread writes `reserved` and the collector writes `taken`, so
+/// a shared line would move between their processors.
 #[repr(C, align(128))]
 pub struct Line(pub AtomicU64);
 

@@ -162,7 +162,8 @@ pub fn push(event: Event) {
 /// Writes an event whose time or size does not fit into its entry.
 #[cold]
 fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
-    // Reserved together, so that no entry of a signal handler comes between them.
+    // One reservation for all three entries, so that no entry of a signal handler comes between
+    // them.
     let mut index = ring.reserve(3);
     if index + 2 >= thread.limit.get() && !wait(ring, index + 2) {
         return;

@@ -135,7 +135,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the result to record for a call that returned no block; `None` if there is none.
+/// Returns the result to record for a call that returned no block; `None` if nothing is recorded.
 fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));

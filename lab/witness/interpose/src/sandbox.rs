@@ -124,7 +124,7 @@ unsafe extern "C" fn syscall() {
 
 /// Creates a child that runs as the calling thread until it ends or executes a program.
 ///
-/// The return address waits in a register, because the child's return overwrites its place on the
+/// The return address is kept in a register, because the child's return overwrites its place on the
 /// stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
@@ -176,7 +176,7 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Resets, in the parent, the sandbox that its child of vfork closed around itself.
+/// Clears the parent thread's record of a sandbox that its child of vfork closed around itself.
 extern "C" fn after_vfork(result: isize) -> c_long {
     // A child of vfork that calls vfork itself may be in a sandbox of its own.
     if !is_child_of_vfork() {

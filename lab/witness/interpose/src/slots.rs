@@ -9,7 +9,7 @@ use crate::layout::FUNCTIONS;
 /// fields.
 #[repr(C)]
 pub struct Slot {
-    /// Function that receives calls that are not counted; 0 until the first call.
+    /// Function that receives calls that are not counted; 0 until the slot is filled.
     pub next: AtomicUsize,
     /// Start address of the object that serves the calls; `span` is the object's length. Calls from
     /// this range are the object's own and are not counted.

@@ -25,7 +25,8 @@ pub struct Registers {
 }
 
 /// Copies the stack of the caller with these registers. Returns the copy's place in the thread's
-/// ring of stacks; `None` if recording is over or there is no memory for a ring.
+/// ring of stacks; `None` if recording is over, there is no memory for a ring, or a sandbox
+/// prevents the copy.
 pub fn take(registers: Registers) -> Option<u64> {
     let entries = rings::current()?;
     let ring = stack_rings::of(entries)?;

@@ -1,4 +1,4 @@
-//! Shared bench of the tests: a folder with small programs, compiled as they are needed.
+//! Shared bench of the tests: a folder with small programs, compiled on demand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Check whether two results could confirm a condition at all. Other conditions are refused,
-//! because a comparison with such a condition could never fail.
+//! Refusal of conditions that no ratio between two results could confirm. A comparison with such a
+//! condition could never fail.
 
 use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;

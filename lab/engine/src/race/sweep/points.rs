@@ -15,7 +15,7 @@ pub const VARIABLE: &str = "env:";
 
 /// One race of a sweep.
 pub struct Point {
-    /// Cell: `threads=2`, or `jobs=2 size=64`.
+    /// Name of the cell, such as `threads=2` or `jobs=2 size=64`.
     pub cell: String,
     /// Value of each parameter, in order.
     pub values: Vec<String>,
@@ -29,7 +29,8 @@ pub struct Point {
 /// processors.
 ///
 /// # Errors
-/// When a parameter is given twice, or is not possible in this race.
+/// When a parameter or a value is given twice, threads are swept although the command is pinned, or
+/// there are too many races.
 pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Failure> {
     for (place, one) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == one.name) {

@@ -98,7 +98,7 @@ impl Judge {
     }
 }
 
-/// Returns the findings of a sweep so far.
+/// Returns the curves of all allocators from the races of a sweep so far.
 pub fn scaling(
     collection: &Collection,
     parameters: &[SweptParameter],
@@ -198,7 +198,7 @@ fn groups<'a>(
     groups
 }
 
-/// Returns the allocators that count in any of the races, the baseline first.
+/// Returns the allocators with a valid row in any of the races, the baseline first.
 fn names(places: &[Place<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {

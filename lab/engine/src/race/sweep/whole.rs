@@ -19,7 +19,7 @@ use crate::race::plan::seed_from_clock;
 pub struct Whole {
     /// Name by which the sweep can be resumed.
     pub name: String,
-    /// Request for the sweep: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the sweep.
     pub asked: Vec<String>,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
