@@ -38,7 +38,7 @@ impl Scene {
     fn new() -> (Arc<Self>, Vec<*mut u8>) {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        // Prevents looks at the clock.
+        // Keeps the thread from checking the clock.
         heap.front.set_ticks(i32::MAX);
         let mut scene = Self {
             backend,

@@ -115,8 +115,8 @@ fn it_does_so_where_both_are_on_one_processor() {
 fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
     model(2, || {
         let (backend, [first, second]) = crowd::<2>(1);
-        // Use the state once before the threads start, because loom's atomics must be older than
-        // the threads; only the new heap's state is newer.
+        // Use the back-end once before the threads start, because loom's atomics must be older than
+        // the threads. Only the new heap is created later.
         let block = turn(&backend, first, 0, 1);
         give_back(&backend, first, block);
         // Taking a snapshot uses all locks, one after the other.
