@@ -117,8 +117,7 @@ fn class() -> SizeClass {
     SizeClass::of(1024)
 }
 
-/// Takes all blocks of a slab from the bin for threads without a heap. Returns
-/// their addresses.
+/// Takes all blocks of a slab from the bin for threads without a heap. Returns their addresses.
 fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
     let bin = backend.shards.bin_without_heap(class());

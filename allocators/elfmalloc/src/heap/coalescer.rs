@@ -1,5 +1,5 @@
-//! Coalescer: groups freed blocks by slab, so that several blocks go back under one lock of their
-//! bin.
+//! Coalescer: groups freed blocks by slab, so that several blocks are given back each time their
+//! bin is locked.
 //!
 //! All fields are cells, and the callback `give` receives a copy of the blocks. So `give` may add
 //! blocks to the same coalescer.
@@ -122,7 +122,7 @@ mod tests {
     use core::ptr::NonNull;
     use std::vec::Vec;
 
-    /// Returns a block of 64 bytes.
+    /// Returns a block of 64 bytes whose address encodes `number`.
     fn block(number: usize) -> FreeBlock {
         let address = NonZero::new(number + 1).expect("a number");
         // SAFETY: the pointers are compared and never followed.

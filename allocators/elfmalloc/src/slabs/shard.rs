@@ -99,7 +99,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Creates a shard that is not listed, and no attachment.
+    /// Creates the attachment of a thread that is not attached yet. Its own shard is not listed.
     #[must_use]
     pub const fn new() -> Self {
         Self {

@@ -167,7 +167,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if there is one.
+    /// Moves a thread that shares its shard to a shard with fewer threads, if there is one.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;
@@ -239,7 +239,8 @@ impl<P: Pages> Shards<P> {
         (take(&mut slabs), Some(run))
     }
 
-    /// Takes blocks from the bin, or else from a slab of a shard without threads.
+    /// Takes blocks from the bin, if necessary after moving a slab of a shard without threads into
+    /// the bin.
     #[inline(always)]
     fn take_from<T>(
         &self,

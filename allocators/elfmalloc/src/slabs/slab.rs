@@ -78,7 +78,6 @@ pub struct Slab {
     hint: Cell<u16>,
     /// Index of the slab's list.
     pub(super) bucket: Cell<u8>,
-    /// Location of the slab.
     pub(super) place: Cell<Place>,
     /// Time at which blocks were last taken, for purging.
     pub(super) drawn: Cell<Drawn>,
@@ -304,8 +303,8 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// A pointer is not an allocated block. The blocks before it were taken back, except for
-    /// adjacent blocks in descending order.
+    /// A pointer is not an allocated block. Earlier blocks were taken back, except those in the
+    /// same run of adjacent blocks.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
         let length = usize::from(shape.units) * UNIT;

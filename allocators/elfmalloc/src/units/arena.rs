@@ -124,7 +124,8 @@ impl Arena {
         arena.or_release(pages, whole)
     }
 
-    /// Returns a new arena if it is `whole`; otherwise releases the parts that it has.
+    /// Returns a new arena if `whole` is not `None`; otherwise releases the parts that the arena
+    /// has.
     fn or_release(self, pages: &impl Pages, whole: Option<()>) -> Option<Self> {
         if whole.is_none() {
             // SAFETY: no other thread knows a new arena, and none of its units is committed.

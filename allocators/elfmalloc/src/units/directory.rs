@@ -43,7 +43,8 @@ impl Extent {
         }
     }
 
-    /// Returns the state of the block at `address`, if the arena has states.
+    /// Returns the state byte of `address`; `None` outside the committed part, or if the arena has
+    /// no states.
     #[inline(always)]
     fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
         let offset = self.offset(address)?;

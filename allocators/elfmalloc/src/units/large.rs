@@ -36,7 +36,7 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     }
 }
 
-/// Returns whether a block of `units` with this alignment is small enough for a new arena to be
+/// Returns whether a block of `units` with this alignment is small enough that a new arena may be
 /// created for it.
 #[must_use]
 pub const fn fits_in_run(units: Units, alignment: usize) -> bool {

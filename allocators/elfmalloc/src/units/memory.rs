@@ -25,7 +25,7 @@ pub struct Memory<P> {
     pub map: ClassMap,
     /// Interface to the system.
     pub pages: P,
-    /// Memory for structures.
+    /// Memory for the allocator's own structures.
     pub structures: Lock<Metadata>,
     /// Number of live units, as of the last call of [`with_pool`](Self::with_pool).
     live: AtomicUsize,
@@ -122,7 +122,7 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Returns zeroed memory for a structure that allocation requires. If the system refuses more
-    /// memory, permanently converts a free unit.
+    /// memory, permanently converts free units into such memory.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         let found = self.chunked_structure(bytes);
         if found.is_some() {

@@ -90,7 +90,7 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size; `None` if there is no room, and the pool uses small arenas.
+    /// first address and size; `None` if there is no room, so that the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
