@@ -55,7 +55,7 @@ struct State {
     calls: Calls,
 }
 
-/// Memory that a test can count, limit and inspect.
+/// Simulated system, whose memory a test can count, limit and inspect.
 #[derive(Debug)]
 pub struct Simulated {
     state: Mutex<State>,
