@@ -50,7 +50,7 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
 }
 
 /// A thread frees one of the `blocks` blocks that an ended thread has left, while another thread
-/// moves their slab to its own bin.
+/// moves their slab to its own bin. The slab must go back to the pool after the last free.
 fn freed_while_its_slab_is_adopted(blocks: usize) {
     model(2, move || {
         let backend = new_backend();
@@ -102,7 +102,8 @@ fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
     });
 }
 
-/// A thread ends while another thread frees one of its blocks.
+/// A thread ends while another thread frees one of its blocks. The slab must go back to the pool
+/// after the last free, and a new thread must get the heap.
 fn exit_and_free(preemptions: usize) {
     model(preemptions, || {
         let backend = backend();

@@ -101,7 +101,7 @@ impl Scene {
 }
 
 /// The owner fills its depot and refills from it, while another thread empties the depot and takes
-/// blocks from the slab.
+/// blocks from the slab. No block may be handed out twice.
 fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();

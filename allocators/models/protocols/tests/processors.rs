@@ -78,7 +78,7 @@ fn two_processors_that_are_first_seen_at_once_get_a_shard_each() {
 }
 
 /// The last thread of a shard ends while another thread may be using its bins. Both threads use
-/// their processors for the first time.
+/// their processors for the first time. The back-end's invariants must hold afterwards.
 fn a_shard_loses_its_last_thread(processors: [usize; 2], preemptions: usize) {
     model(preemptions, move || {
         let (backend, heaps) = crowd::<5>(2);
