@@ -109,7 +109,8 @@ impl Gathered {
     }
 }
 
-/// Returns the number of gathered blocks of a class at which they go back to their slab.
+/// Returns the number of blocks of `class` that a set gathers before it gives them back to their
+/// slab.
 fn enough(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(1, MOST)
 }

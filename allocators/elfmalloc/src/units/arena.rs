@@ -281,7 +281,7 @@ impl Arena {
     }
 
     /// Releases the addresses of the clean, free units at the arena's end, except for `kept` units.
-    /// Returns the number of released units.
+    /// Returns the number of released units. An arena that was reserved as a whole releases none.
     pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
         let end = self.committed;
         let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);

@@ -68,8 +68,7 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Returns the descriptor of the slab or run that contains `address`; see
-    /// [`Directory::run_of`].
+    /// Returns the descriptor for `address`, as [`Directory::run_of`] defines it.
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.directory.run_of(address)

@@ -56,7 +56,7 @@ pub struct Pool {
     pub live: Units,
     /// Number of free units that may be resident.
     pub dirty: Units,
-    /// Minimum of `dirty` since the last epoch.
+    /// Minimum of `dirty` since the current epoch began.
     pub dirty_low: Units,
     /// Number of units that threads are purging. During the purge, they are in neither map.
     purging: Units,
