@@ -366,7 +366,7 @@ impl ForkGate {
         }
         fence_in_models();
         // If the forking thread checked for deferred calls before this call was added, it had
-        // already opened the gate.
+        // already opened the gate. This thread must then run the call.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);
         }
