@@ -251,7 +251,8 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
         let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
         let (other, taken) = (map.clone(), handed_over.clone());
         let handle = spawn(move || {
-            // Look up foreign addresses at any time. The second one later lies in the arena.
+            // The map may start before, during or after these lookups. The second address lies in
+            // the map's arena, the first does not.
             assert_eq!(other.get(4096), SizeClass::NONE);
             assert_eq!(other.get((1 << 40) + 100 * UNIT), SizeClass::NONE);
             if *taken.lock() {
