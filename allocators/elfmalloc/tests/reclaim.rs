@@ -258,8 +258,8 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
         backend.tick();
     }
     let purged = Snapshot::of(backend).purged as usize;
-    // The last free blocks are resident now, and the number of free blocks is at most the number
-    // that was purged.
+    // After these two calls, the last free blocks are resident, and the number of free blocks is at
+    // most the number that was purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
     let taken = backend.take(bin, &mut first[..]);
