@@ -189,7 +189,7 @@ impl ForkGate {
     /// Frees a block that the fallback allocated.
     #[cold]
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
-        // Relaxed: only a hint.
+        // Relaxed: only decides whether an empty chunk is purged now or after the fork.
         let forking = self.forking.load(Relaxed) != 0;
         self.rest.fallback.free(pages, address, forking)
     }
