@@ -15,7 +15,7 @@ use traced::{Event, Traced};
 
 mod traced;
 
-/// Program of the child.
+/// Program that runs as the traced child, and makes the calls to be counted.
 const PROGRAM: Source = Source::new("steps.c", include_str!("../programs/steps.c"), &[]);
 /// Exit statuses of the program, as in `programs/steps.c`: a function is missing, or ptrace is
 /// forbidden.
