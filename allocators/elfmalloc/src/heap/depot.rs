@@ -45,7 +45,6 @@ struct Chunk {
 const _: () = assert!(size_of::<Chunk>() == CHUNK_BYTES);
 
 impl Chunk {
-    /// Returns the number of blocks.
     fn count(&self) -> usize {
         self.count.get() as usize
     }
@@ -117,7 +116,6 @@ impl Chunks {
 struct Stack {
     newest: Option<ChunkRef>,
     oldest: Option<ChunkRef>,
-    /// Number of chunks.
     chunks: u32,
     /// Minimum number of chunks since the last call of [`Depot::take_idle`].
     low: u32,

@@ -19,7 +19,6 @@ const PROCESSORS: usize = if cfg!(any(modelled, miri)) { 4 } else { 256 };
 pub(super) struct Processors([AtomicPtr<Shard>; PROCESSORS]);
 
 impl Processors {
-    /// Creates an empty table.
     pub(super) const fn new() -> Self {
         Self([const { AtomicPtr::new(null_mut()) }; PROCESSORS])
     }

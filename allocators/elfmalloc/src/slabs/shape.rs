@@ -52,7 +52,6 @@ impl Shape {
         }
     }
 
-    /// Returns the shape of a class.
     #[inline(always)]
     pub(crate) fn of(class: SizeClass) -> &'static Self {
         &SHAPES[class.number()]

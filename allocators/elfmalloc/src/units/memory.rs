@@ -29,7 +29,6 @@ pub struct Memory<P> {
     pub structures: Lock<Metadata>,
     /// Number of live units, as of the last call of [`with_pool`](Self::with_pool).
     live: AtomicUsize,
-    /// Number of purges.
     purges: AtomicU64,
     purged: AtomicU64,
     started: AtomicBool,

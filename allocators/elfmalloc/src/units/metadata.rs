@@ -16,7 +16,7 @@ const CHUNK: usize = 256 << 10;
 /// Alignment of chunks, and minimum number of bytes that a thread allocates for its own structures.
 const PAGE: usize = 4096;
 
-/// Free block.
+/// Free block, which holds the link to the next free block of its size.
 struct Free {
     next: *mut Free,
 }

@@ -18,7 +18,6 @@ pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
 impl ClaimedList {
-    /// Returns whether the list is empty.
     pub(in crate::slabs) const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
