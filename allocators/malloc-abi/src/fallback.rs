@@ -54,7 +54,7 @@ struct Chunk {
     foreign: *mut u8,
     /// Chunk that was added before this one.
     next: *mut Chunk,
-    /// Bytes of the whole chunk.
+    /// Bytes of the whole chunk, including this header.
     size: usize,
     /// Whether the chunk holds blocks of at least [`LARGE`] bytes; otherwise it holds only smaller
     /// blocks.
@@ -67,7 +67,7 @@ struct Chunk {
 
 const _: () = assert!(size_of::<Chunk>() <= FIRST as usize);
 
-/// Header of a block.
+/// Header of a block, directly before its first byte.
 #[derive(Debug)]
 #[repr(C)]
 struct Prefix {

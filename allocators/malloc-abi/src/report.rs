@@ -10,7 +10,7 @@ use crate::{MallocAbi, Statistics};
 
 /// Maximum number of bytes of a report.
 const LARGEST: usize = 64 << 10;
-/// Width of a column of text.
+/// Width of a column of text, in characters.
 const COLUMN: usize = 13;
 
 /// Format of a report.
