@@ -10,7 +10,7 @@ use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give_all, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};
 
-/// Returns a back-end with `shards` shards, and the heaps of `THREADS` threads.
+/// Returns a back-end with at most `shards` shards, and the heaps of `THREADS` threads.
 fn crowd<const THREADS: usize>(shards: usize) -> (Shared, [HeapRef; THREADS]) {
     let backend = new_backend();
     backend.start(|| Settings { shards, ..SETTINGS });
