@@ -10,11 +10,10 @@ use crate::program::SLOTS;
 use crate::shadow::Shadow;
 use crate::{Operation, Program, Step, Subject};
 
-/// Live block, with the identity of its contents.
+/// Live block, with the seed of its contents.
 struct Block {
     start: *mut u8,
     size: usize,
-    /// Seed of the contents.
     id: u64,
 }
 

@@ -13,7 +13,7 @@ pub const MIN_ALIGNMENT: usize = 16;
 /// Maximum size of a block: differences of pointers into it must fit into an `isize`.
 pub const MAX_SIZE: usize = isize::MAX as usize;
 
-/// Memory that an allocator holds, in bytes.
+/// Statistics of the memory that an allocator holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Bytes of live blocks, as far as the allocator counts them.
@@ -107,11 +107,11 @@ pub unsafe trait MallocAbi {
     fn allocate(size: usize) -> Option<NonNull<u8>>;
 
     /// Returns a block of at least `size` bytes at a multiple of `alignment`, which may be below
-    /// [`MIN_ALIGNMENT`].
+    /// [`MIN_ALIGNMENT`]. Returns `None` if out of memory.
     #[must_use]
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>>;
 
-    /// Returns a block whose first `size` bytes are zero.
+    /// Returns a block whose first `size` bytes are zero, or `None` if out of memory.
     #[must_use]
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>>;
 

@@ -42,8 +42,8 @@ pub fn malloc<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
-// This function is cold, but every process runs it. So it has its own section: the compiler would
-// place it among cold functions that few processes run.
+// This function is cold, but every process runs it. So it has its own section: otherwise the
+// compiler would place it among cold functions that few processes run.
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = ".text.slow")]

@@ -54,7 +54,7 @@ struct Chunk {
     foreign: *mut u8,
     /// Chunk that was added before this one.
     next: *mut Chunk,
-    /// Bytes of the whole chunk.
+    /// Bytes of the whole chunk, including this header.
     size: usize,
     /// Whether the chunk holds blocks of at least [`LARGE`] bytes; otherwise it holds only smaller
     /// blocks.
@@ -67,7 +67,7 @@ struct Chunk {
 
 const _: () = assert!(size_of::<Chunk>() <= FIRST as usize);
 
-/// Header of a block.
+/// Header of a block, directly before its first byte.
 #[derive(Debug)]
 #[repr(C)]
 struct Prefix {
@@ -150,7 +150,7 @@ impl Fallback {
     }
 
     /// Frees the block at `address`, if the fallback allocated it. If the chunk is then empty,
-    /// purges it unless `keep` is true, which means that the memory will soon be needed again.
+    /// purges it, unless `keep` is true because the memory will soon be needed again.
     #[cold]
     pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
         let Some(chunk) = self.chunk_of(address) else {
@@ -196,8 +196,8 @@ impl Fallback {
             .for_each(|chunk| purge(chunk, pages));
     }
 
-    /// Releases the chunks that threads of the parent were purging. Must be called only in the
-    /// child of a fork.
+    /// In the child of a fork, makes the chunks usable again that threads of the parent were
+    /// purging.
     #[cold]
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {

@@ -104,7 +104,7 @@ struct Deferred {
     subject: NonNull<u8>,
 }
 
-/// Gate of one allocator.
+/// Fork gate of one allocator, or of several that share their structures.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct ForkGate {
@@ -189,7 +189,7 @@ impl ForkGate {
     /// Frees a block that the fallback allocated.
     #[cold]
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
-        // Relaxed: only a hint.
+        // Relaxed: only decides whether an empty chunk is purged now or after the fork.
         let forking = self.forking.load(Relaxed) != 0;
         self.rest.fallback.free(pages, address, forking)
     }
@@ -200,8 +200,8 @@ impl ForkGate {
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
         if presence.is_shared {
-            // A refused thread must not raise a shared count, for which the forking thread waits.
-            // Relaxed: checked again below.
+            // Check the gate before raising a shared count: the forking thread waits until that
+            // count is zero. Relaxed: checked again below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -226,8 +226,8 @@ impl ForkGate {
             }
         }
         let inside = Inside(presence);
-        // SeqCst: follows the store of the presence (see the module), and if the fork is over, the
-        // store in `open`.
+        // SeqCst: orders this load after the store of the presence (see the module). If the fork is
+        // over, pairs with the store in `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
@@ -366,7 +366,7 @@ impl ForkGate {
         }
         fence_in_models();
         // If the forking thread checked for deferred calls before this call was added, it had
-        // already opened the gate.
+        // already opened the gate. This thread must then run the call.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);
         }

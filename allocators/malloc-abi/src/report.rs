@@ -10,7 +10,7 @@ use crate::{MallocAbi, Statistics};
 
 /// Maximum number of bytes of a report.
 const LARGEST: usize = 64 << 10;
-/// Width of a column of text.
+/// Width of a column of text, in characters.
 const COLUMN: usize = 13;
 
 /// Format of a report.
@@ -28,9 +28,9 @@ pub enum Form {
 /// Description of a table in a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
-    /// Name of the table.
+    /// Name of the table in JSON and XML, such as `classes`.
     pub name: &'a str,
-    /// Name of one row.
+    /// Name of the XML element of a row, such as `class`.
     pub row: &'a str,
     /// Names of the columns.
     pub columns: &'a [&'a str],

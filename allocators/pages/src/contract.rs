@@ -83,8 +83,9 @@ pub unsafe trait Pages: Sync {
         None
     }
 
-    /// Reserves a range at an address that [`find_room`](Self::find_room) returned, or behind such
-    /// a range; otherwise like [`reserve`](Self::reserve). It never replaces an existing mapping.
+    /// Reserves a range at an address that [`find_room`](Self::find_room) returned, or at a later
+    /// address in the free range that it found. Never replaces an existing mapping. Otherwise like
+    /// [`reserve`](Self::reserve).
     fn reserve_at(&self, start: NonNull<u8>, size: usize, access: Access) -> Placed {
         let _ = (start, size, access);
         Placed::Refused
@@ -124,8 +125,8 @@ pub unsafe trait Pages: Sync {
     ///
     /// `start` and `size` are a range that one call of `reserve` or `remap` returned, with the same
     /// access and advice throughout. `new_size` is a multiple of the page size and not zero. If the
-    /// result differs from `start`, the old range is released. A range to move onto is unused, and
-    /// does not overlap the old one.
+    /// result differs from `start`, the old range is released. The target of [`Remap::Onto`] is
+    /// unused, and does not overlap the old range.
     unsafe fn remap(
         &self,
         start: NonNull<u8>,

@@ -1,4 +1,4 @@
-//! Sleep until a word changes, and wakeups.
+//! Futex calls: sleep until a word changes, and wake a sleeping thread.
 
 use crate::atomic::AtomicU32;
 

@@ -94,9 +94,9 @@ unsafe impl Pages for Linux {
     }
 
     /// Returns about half the address of a new mapping. The kernel places mappings from the highest
-    /// address downward, or from a third of the address space upward. In either case it reaches
-    /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
-    /// the result lies above the new mapping.
+    /// address downward, or from a third of the address space upward. In either case it reaches the
+    /// returned address only after tens of terabytes. An emulator may begin at the lowest address;
+    /// then the result lies above the new mapping.
     ///
     /// Does not work with ThreadSanitizer, which keeps its shadow memory at these addresses and
     /// ends the program.

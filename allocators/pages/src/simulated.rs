@@ -32,13 +32,13 @@ struct Region {
 /// Number of calls of each function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Successful and refused calls of `reserve`.
+    /// Calls of `reserve` and `reserve_at`, whether granted or refused.
     pub reserve: usize,
     /// Calls of `protect`.
     pub protect: usize,
     /// Calls of `purge`.
     pub purge: usize,
-    /// Calls of `remap`.
+    /// Calls of `remap` and `detach`.
     pub remap: usize,
     /// Calls of `release`.
     pub release: usize,
@@ -55,7 +55,7 @@ struct State {
     calls: Calls,
 }
 
-/// Memory that a test can count, limit and inspect.
+/// Simulated system, whose memory a test can count, limit and inspect.
 #[derive(Debug)]
 pub struct Simulated {
     state: Mutex<State>,

@@ -89,8 +89,8 @@ pub fn usage() -> Option<Usage> {
     })
 }
 
-/// Divisor of time. Under Miri all code is slower by about this factor, and programs would
-/// otherwise look at the clock at every step.
+/// Divisor of clock readings. Code is slower by about this factor under Miri, where programs would
+/// otherwise find at every clock check that their interval has passed.
 const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
 
 /// Returns the time of a clock; 0 if the system has no such clock.

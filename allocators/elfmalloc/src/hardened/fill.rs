@@ -29,7 +29,7 @@ pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
 pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     let rest = shape.rest_from(block.addr().get());
     for start in shape.looked_at() {
-        // SAFETY: the steps of a shape are such that each piece ends within the block.
+        // SAFETY: by the construction of shapes, every piece ends within the block.
         unsafe {
             let piece = block.add(start);
             piece.cast::<[u8; PIECE]>().write([FILL; PIECE]);
@@ -45,12 +45,12 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
 /// The conditions of [`fill`] hold.
 #[inline(always)]
 pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
-    // SAFETY: the steps of a shape are such that each piece ends within the block.
+    // SAFETY: by the construction of shapes, every piece ends within the block.
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
-/// Returns whether four pieces are filled. Uses intrinsics, because compilers would emit a branch
-/// for every eight bytes.
+/// Returns whether four pieces of [`PIECE`] bytes contain only [`FILL`]. Uses intrinsics, because
+/// compilers would emit a branch for every eight bytes.
 ///
 /// # Safety
 ///
@@ -77,7 +77,8 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     }
 }
 
-/// Returns whether four pieces are filled, on processors other than x86-64.
+/// Returns whether four pieces of [`PIECE`] bytes contain only [`FILL`], on processors other than
+/// x86-64.
 ///
 /// # Safety
 ///

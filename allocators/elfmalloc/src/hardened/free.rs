@@ -105,7 +105,7 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
 }
 
 /// Starts to fill the next group of `class` in the quarantine. The blocks that this group held move
-/// to the magazine of `class`, or are freed if it is full.
+/// to the magazine of `class`, or are freed if the magazine is full.
 ///
 /// # Safety
 ///

@@ -5,8 +5,8 @@
 //! block begins. Behind the requested bytes lie [canaries](crate::hardened::canary), which are
 //! checked when the block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
 //! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
-//! Blocks of 128 KiB and more have their own mappings between guard pages
-//! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
+//! Blocks of 128 KiB and more have their own mappings between guard pages ([`guarded`]). Zero-sized
+//! blocks are [inaccessible addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this
 //! variant fills them. It would report a write after free for each block that another variant
@@ -59,8 +59,8 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Shrinks a block in place to `size` bytes, at most its usable size. Used if there is no memory
-/// for a smaller block to replace it.
+/// Shrinks a block in place to `size` bytes, at most its usable size. Used if out of memory for a
+/// smaller block.
 ///
 /// # Safety
 ///

@@ -43,8 +43,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Moves blocks that leave a magazine to the depot while the depot has room, and the others to
-/// their slabs. The last block is the most recently freed one.
+/// Moves blocks that leave a magazine to the depot, or to their slabs if the depot has no room. The
+/// last of `blocks` is the most recently freed one.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
     if blocks.class().number() < FIRST_SHARED {

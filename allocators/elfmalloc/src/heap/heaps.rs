@@ -45,11 +45,11 @@ pub struct Heaps<P> {
     budget: AtomicUsize,
     /// Event that occurs when the last thread with a heap ends.
     silences: EventCount,
-    /// Number of live units when [`before_growth`](Self::before_growth) last gave empty slabs back.
+    /// Number of live units when [`before_growth`](Self::before_growth) last emptied caches.
     emptied_at: AtomicUsize,
     /// Time when the last epoch of purging began, in milliseconds.
     epoch: AtomicU64,
-    /// Whether a thread is purging by epochs.
+    /// Whether a thread is running the purge at the end of an epoch.
     ticking: AtomicBool,
     /// Slabs of all threads.
     pub shards: Shards<P>,

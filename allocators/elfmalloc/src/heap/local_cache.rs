@@ -175,8 +175,8 @@ mod tests {
             blocks.take_while(|block| !block.is_null()).collect()
         }
 
-        /// Returns the number of blocks of `class` in the magazine, and the thread's count of its
-        /// blocks of all classes.
+        /// Returns the number of blocks of `class` in the magazine, and the number of blocks of all
+        /// classes that the thread's outflow counts.
         fn counts(&self, class: SizeClass) -> (usize, isize) {
             let length = self.heap.magazine(class).length();
             (length, -self.heap.outflow.balance())

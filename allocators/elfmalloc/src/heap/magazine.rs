@@ -1,4 +1,5 @@
-//! Magazines: the number of free blocks that a thread caches, and the rules by which it changes.
+//! Magazines: a thread's caches of free blocks, one for each class, and the rules by which their
+//! capacity changes.
 
 pub mod slots;
 
@@ -72,7 +73,7 @@ impl Magazine {
         }
     }
 
-    /// Forgets slots and blocks.
+    /// Forgets the slots and their blocks, without freeing either.
     pub fn forget(&self) {
         let none = Self::new();
         self.slots.swap(&none.slots);
@@ -134,7 +135,8 @@ impl Magazine {
         usize::from(self.resting.get())
     }
 
-    /// Returns the first capacity.
+    /// Returns the number of slots that a magazine of `class` gets first. `limit` is the same as
+    /// for [`largest`](Self::largest).
     #[must_use]
     pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
         let wanted = match class.size() {

@@ -12,8 +12,8 @@ pub struct Outflow {
     /// Number of blocks that have left the thread's heap, minus those that have entered it:
     /// negative while the thread has blocks of its own.
     balance: Cell<isize>,
-    /// Minimum of the balance, sampled at looks at the clock, since the thread last gave back most
-    /// of its blocks.
+    /// Minimum of the balance, sampled at clock checks, since the thread last gave back most of its
+    /// blocks.
     least: Cell<isize>,
     /// Number of blocks that left the heap when its magazines were last emptied.
     emptied: Cell<usize>,

@@ -15,7 +15,7 @@ use crate::units::class_map::{ClassMap, Window};
 
 /// Number of blocks in a group. Their pointers fill a cache line.
 pub const GROUP: usize = 8;
-/// Number of groups of each class.
+/// Number of groups of each short class.
 const GROUPS: usize = 5;
 /// Number of short classes, including class 0.
 const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;

@@ -39,12 +39,11 @@ pub struct ThreadHeap {
     pub budget: Cell<usize>,
     /// Time when unused magazines were last emptied, in milliseconds.
     pub looked: Cell<u64>,
-    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next
-    /// look.
+    /// Time of the last clock check, in milliseconds, and the number of frees until the next one.
     pub clock: Cell<(u64, i32)>,
-    /// Whether blocks have left the heap since the last look at the clock.
+    /// Whether blocks have left the heap since the last clock check.
     pub giving: Cell<bool>,
-    /// Counts that show when the thread has given most of its blocks back.
+    /// Counts that show when the thread has given back most of its blocks.
     pub outflow: Outflow,
     /// Number of blocks in each class's magazine after its last slow path. Other threads may read
     /// it.
@@ -137,7 +136,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the thread look at the clock after fewer frees.
+    /// Makes the next clock check due after fewer frees.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);

@@ -27,7 +27,7 @@ pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.leave(heap);
 }
 
-/// Gives back the blocks in a thread's quarantine.
+/// Gives the blocks in a thread's quarantine back to their slabs.
 #[cold]
 fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
@@ -46,8 +46,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Records the number of blocks in each of the thread's magazines, for statistics. Gives back the
-/// blocks in its coalescer.
+/// Records the number of blocks in each of the thread's magazines, for statistics. Gives the blocks
+/// in its coalescer back to their slabs.
 #[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
@@ -61,8 +61,8 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 #[cold]
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
-        // The quarantine comes first, since its blocks may enter the magazines. Every cached block
-        // keeps its unit in use, so that the arena cannot shrink below that unit.
+        // Every cached block keeps its unit in use, so that the arena cannot shrink below that
+        // unit.
         empty_quarantine(heaps, heap);
         empty_magazines(heaps, heap);
     }

@@ -35,7 +35,8 @@ static FORK_GATE: ForkGate = ForkGate::new();
 /// Whether arenas record the states of blocks; set before the first block is allocated.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
-/// Whether the hardened variant overwrites whole blocks; set before the first block is handed out.
+/// Whether the hardened variant overwrites freed blocks completely; set before the first block is
+/// handed out.
 static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment and reserves address space. Only the first call does so.
@@ -67,13 +68,13 @@ pub(crate) fn register_fork_handlers() {
     FORK_GATE.register::<Elfmalloc>();
 }
 
-/// Returns whether the hardened variant overwrites whole blocks.
+/// Returns whether the hardened variant overwrites freed blocks completely.
 pub(crate) fn overwrites_whole() -> bool {
     // Relaxed: see `start`.
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
-/// Makes arenas record states. Has no effect after the first allocation.
+/// Makes arenas record the states of blocks. Has no effect after the first allocation.
 pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
@@ -117,9 +118,9 @@ pub(crate) fn report_at_exit<A: MallocAbi>() {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<F>(PhantomData<F>);
 
-/// Allocator with magazines.
+/// Default allocator: each thread caches all blocks that it frees.
 pub type Elfmalloc = Allocator<Magazines>;
-/// Allocator with the thread-local cache.
+/// Allocator that caches fewer free blocks ([`LocalCache`]).
 pub type ElfmallocL = Allocator<LocalCache>;
 
 // SAFETY: blocks come from slabs, runs and mappings that no other code uses. Class sizes are

@@ -115,8 +115,8 @@ pub(crate) fn heap_to_free() -> Option<HeapRef> {
     })
 }
 
-// This function is cold, but every process runs it. So it has its own section: the compiler would
-// place it among cold functions that few processes run.
+// This function is cold, but every process runs it. So it has its own section: otherwise the
+// compiler would place it among cold functions that few processes run.
 #[cold]
 #[unsafe(link_section = ".text.slow")]
 fn first_heap() -> Option<HeapRef> {

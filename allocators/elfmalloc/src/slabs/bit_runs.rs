@@ -36,7 +36,6 @@ pub(super) const fn bits_of(first: usize, count: usize) -> u64 {
 pub(super) struct Run {
     /// Lowest index among the blocks.
     pub(super) first: usize,
-    /// Number of blocks.
     pub(super) length: usize,
 }
 

@@ -77,8 +77,8 @@ impl Slabs {
         taken
     }
 
-    /// Takes blocks from one slab into the first of `slots`, which is not empty. Returns the number
-    /// of blocks: 0 only if the bin has no free block.
+    /// Takes blocks from one slab into the first slots. `slots` must not be empty. Returns the
+    /// number of blocks: 0 only if the bin has no free block.
     #[inline(always)]
     pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
         let taken = self.with_active(|slab| slab.take(slots));
@@ -120,8 +120,8 @@ impl Slabs {
         locked(slab)
     }
 
-    /// Gives blocks back to `slab`, which belongs to this bin: all blocks at the start of `blocks`
-    /// that lie in the slab. `keep` says whether the slab stays in the bin if it becomes empty.
+    /// Gives the blocks at the start of `blocks` that lie in `slab` back to it. The slab belongs to
+    /// this bin. `keep` says whether the slab stays in the bin if it becomes empty.
     ///
     /// # Errors
     ///

@@ -167,7 +167,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if there is one.
+    /// Moves a thread that shares its shard to a shard with fewer threads, if there is one.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;
@@ -239,7 +239,8 @@ impl<P: Pages> Shards<P> {
         (take(&mut slabs), Some(run))
     }
 
-    /// Takes blocks from the bin, or else from a slab of a shard without threads.
+    /// Takes blocks from the bin. If the bin has none, first moves a slab with free blocks to it
+    /// from a shard without threads, or from the bin of threads without a heap.
     #[inline(always)]
     fn take_from<T>(
         &self,
@@ -254,8 +255,8 @@ impl<P: Pages> Shards<P> {
         taken
     }
 
-    /// Moves a partial slab of a shard without threads to a bin without free blocks, if one is
-    /// available.
+    /// Moves a slab with free blocks to a bin that has none: from a shard without threads, or from
+    /// the bin of threads without a heap. Returns whether it moved one.
     #[inline(never)]
     fn adopt(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
         if class.number() >= FIRST_SHARED {

@@ -64,7 +64,6 @@ pub(super) struct Owner(());
 pub struct Slab {
     head: Head,
     bin: AtomicPtr<Owner>,
-    /// Next slab in a list.
     pub(super) next: Cell<Option<SlabRef>>,
     pub(super) prev: Cell<Option<SlabRef>>,
     /// One bit for each block, set while the block is free.
@@ -76,9 +75,8 @@ pub struct Slab {
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,
-    /// Index of the slab's list.
+    /// Index of the list that the slab is in; valid while the slab is listed.
     pub(super) bucket: Cell<u8>,
-    /// Location of the slab.
     pub(super) place: Cell<Place>,
     /// Time at which blocks were last taken, for purging.
     pub(super) drawn: Cell<Drawn>,
@@ -174,7 +172,6 @@ impl Slab {
         if is_own { null_mut() } else { bits.cast() }
     }
 
-    /// Returns the class of the blocks.
     #[inline]
     pub(super) fn class(&self) -> SizeClass {
         self.head.class()
@@ -304,8 +301,8 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// A pointer is not an allocated block. The blocks before it were taken back, except for
-    /// adjacent blocks in descending order.
+    /// A pointer is not an allocated block. Earlier blocks were taken back, except those in the
+    /// same run of adjacent blocks.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
         let length = usize::from(shape.units) * UNIT;

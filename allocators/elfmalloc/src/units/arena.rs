@@ -124,7 +124,8 @@ impl Arena {
         arena.or_release(pages, whole)
     }
 
-    /// Returns a new arena if it is `whole`; otherwise releases the parts that it has.
+    /// Returns a new arena if `whole` is not `None`; otherwise releases the parts that the arena
+    /// has.
     fn or_release(self, pages: &impl Pages, whole: Option<()>) -> Option<Self> {
         if whole.is_none() {
             // SAFETY: no other thread knows a new arena, and none of its units is committed.
@@ -280,7 +281,7 @@ impl Arena {
     }
 
     /// Releases the addresses of the clean, free units at the arena's end, except for `kept` units.
-    /// Returns the number of released units.
+    /// Returns the number of released units. An arena that was reserved as a whole releases none.
     pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
         let end = self.committed;
         let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);

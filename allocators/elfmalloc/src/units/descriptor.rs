@@ -23,7 +23,7 @@ pub struct Head {
     /// First byte of the run.
     pub base: Cell<*mut u8>,
     units: Cell<u32>,
-    /// Number of units between the first unit of the run and this unit.
+    /// Number of units between the first unit of the slab and this unit; zero outside slabs.
     pub distance: Cell<u16>,
     /// Class of the blocks.
     pub class: Cell<SizeClass>,
@@ -108,7 +108,8 @@ impl DescriptorRef {
         self.0.addr().get()
     }
 
-    /// Returns the descriptor of the first unit of this unit's run.
+    /// Returns the descriptor of the first unit of the slab that this unit is part of; outside
+    /// slabs, returns this descriptor.
     #[inline]
     pub fn head_of_run(self) -> Self {
         let distance = usize::from(self.distance.get());

@@ -20,8 +20,8 @@ const HUGE_FROM_TOUCHED: usize = 64;
 /// Processor time per unit, in microseconds, below which growth counts as fast. The page faults of
 /// a unit of small pages take about half as long.
 const FAST: u64 = 64;
-/// Minimum number of units of a run with blocks above 2 KiB. These are often buffers, which a
-/// program allocates first and fills later.
+/// Minimum number of units of a run that requests huge pages even if the last commit was hardly
+/// touched. Its blocks have more than 2 KiB, and are often buffers that a program fills later.
 const FILLED_LATER: usize = 2;
 /// Number of units that an arena skips when it first meets another mapping. Each further skip of
 /// the same commit is twice as long.
@@ -65,7 +65,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
 }
 
 impl Step {
-    /// Returns whether the process has used up the step's units quickly.
+    /// Returns whether the process has spent less than [`FAST`] of processor time on each unit of
+    /// the step.
     fn went_fast(self, now: Usage) -> bool {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
@@ -181,8 +182,7 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
 }
 
 /// Returns the number of units outside a run that become resident when the run is touched: the
-/// other units of the run's huge pages, except of those that are resident already. The run must
-/// still be free.
+/// other units of the run's untouched huge pages. The run must still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);

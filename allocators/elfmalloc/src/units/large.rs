@@ -36,19 +36,19 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     }
 }
 
-/// Returns whether a block of `units` with this alignment is small enough for a new arena to be
+/// Returns whether a block of `units` with this alignment is small enough that a new arena may be
 /// created for it.
 #[must_use]
 pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
     units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
 }
 
-/// Returns the usable bytes of the large block that contains `address`, if any.
+/// Returns the usable bytes of the large block whose first unit contains `address`, if any.
 pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
     Some(large_at(memory, address)?.units().bytes())
 }
 
-/// Returns the run of the large block that contains `address`, if any.
+/// Returns the descriptor of the large block whose first unit contains `address`, if any.
 fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
     let run = memory.run_of(address)?;
     (run.class() == SizeClass::LARGE).then_some(run)
@@ -264,8 +264,8 @@ impl MappedBlocks {
     }
 
     /// Resizes the mapping of a block; the block may move. If the block would shrink by less than a
-    /// unit, leaves it unchanged. Returns `None`, without any change, if there is no such block or
-    /// the system refuses.
+    /// unit, leaves it unchanged. Returns `None`, without any change, if there is no such block, if
+    /// it has guard pages, or if the system refuses.
     ///
     /// # Safety
     ///

@@ -9,8 +9,8 @@ use heapdrome_pages::{Access, Pages};
 pub struct Mapped {
     /// Start of the block; null for an unused entry.
     pub block: *mut u8,
-    /// Start of the mapping. Equals `block`, unless the block has guard pages: it then begins at a
-    /// higher address, after the first guard page.
+    /// Start of the mapping. Equals `block`, unless the block has guard pages. Such a block begins
+    /// at a higher address, after the first guard page.
     pub base: *mut u8,
     /// Bytes of the mapping.
     pub bytes: usize,

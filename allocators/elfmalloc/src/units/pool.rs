@@ -56,7 +56,7 @@ pub struct Pool {
     pub live: Units,
     /// Number of free units that may be resident.
     pub dirty: Units,
-    /// Minimum of `dirty` since the last epoch.
+    /// Minimum of `dirty` since the current epoch began.
     pub dirty_low: Units,
     /// Number of units that threads are purging. During the purge, they are in neither map.
     purging: Units,
@@ -90,7 +90,7 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size; `None` if there is no room, and the pool uses small arenas.
+    /// first address and size; `None` if there is no room, so that the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,

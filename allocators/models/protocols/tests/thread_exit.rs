@@ -105,7 +105,7 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     HEAPS.with_borrow_mut(|heaps| heaps.insert(thread_number(), heap));
     assert!(EXIT.arm(heap.as_ptr()));
     let block = || {
-        // Prevents looks at the clock.
+        // Keeps the thread from checking the clock.
         heap.front.set_ticks(i32::MAX);
         let block = heap.front.allocate(many().size());
         if block.is_null() {

@@ -63,24 +63,25 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives back the blocks in depot chunks that have been idle since the last call.
+    /// Gives the blocks of depot chunks that have been idle since the last call back to their
+    /// slabs.
     pub fn empty_idle_depots(&self) {
         for heap in self.all() {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // Slabs that became empty by these blocks have been idle for the same time.
+                // The slabs that these blocks leave empty have been idle for the same time.
                 self.shards.retire_empties(&heap.attachment().shard());
             }
         }
     }
 
-    /// Gives all blocks in all depots back.
+    /// Gives all blocks in all depots back to their slabs.
     pub fn empty_depots(&self) {
         self.all().for_each(|heap| self.empty_depot(heap));
     }
 
-    /// Gives all blocks in a depot back.
+    /// Gives all blocks in a heap's depot back to their slabs.
     pub fn empty_depot(&self, heap: AnyHeap) {
         let chunks = heap.depot().lock().take_all();
         self.release_chunks(heap, chunks);
@@ -96,7 +97,7 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Gives back all blocks in depots, and all empty slabs.
+    /// Gives all blocks in depots back to their slabs, and all empty slabs to the pool.
     #[cold]
     pub fn release_kept(&self) {
         self.empty_depots();

@@ -18,7 +18,6 @@ pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
 impl ClaimedList {
-    /// Returns whether the list is empty.
     pub(in crate::slabs) const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -139,9 +138,8 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks the free blocks that have been idle since the last scan as due. Marks none unless they
-    /// are at least half of the slab, or each of them justifies a system call. Returns whether
-    /// blocks are due.
+    /// Marks the free blocks that have been idle since the last scan as due. Marks none if too few
+    /// are idle, or may be resident, to justify the system calls. Returns whether blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks
