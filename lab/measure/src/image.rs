@@ -16,7 +16,6 @@ pub(crate) fn of(pid: libc::pid_t) -> Option<ImageMemory> {
     Some(parse(&String::from_utf8_lossy(&bytes)))
 }
 
-/// One mapping.
 #[derive(Clone, Copy, Default)]
 struct Mapping<'a> {
     begin: u64,
