@@ -16,7 +16,7 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps zeros, and touches them so that no page fault remains for later.
+    /// Maps zeroed memory, and makes it resident so that later accesses cause no page faults.
     pub(super) fn zeros(bytes: usize) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         Self::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)

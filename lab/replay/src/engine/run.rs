@@ -304,8 +304,8 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
     next
 }
 
-/// Checks the promises of the call that made a block, and fills the block. `first` is the first
-/// field of its operation; a resize kept the content of `kept` bytes.
+/// Checks the alignment and the content that the call guarantees for a new block, and fills the
+/// block. `first` is the first field of the operation. A resize kept the content of `kept` bytes.
 ///
 /// # Safety
 /// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,

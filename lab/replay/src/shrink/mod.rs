@@ -30,8 +30,8 @@ pub struct Shrunk<E> {
     pub stopped: Option<E>,
 }
 
-/// Shortens a failing program. `fails` runs a program and returns whether it fails in the way in
-/// question. If it returns an error, the search ends with the shortest program so far.
+/// Shortens a failing program. `fails` runs a program and returns whether it fails in the expected
+/// way. If it returns an error, the search ends with the shortest program so far.
 pub fn shrink<E>(script: Script, fails: &mut dyn FnMut(&Script) -> Result<bool, E>) -> Shrunk<E> {
     let mut search = Search {
         best: script,
