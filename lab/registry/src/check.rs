@@ -39,7 +39,7 @@ pub enum CheckOutcome {
 pub struct CheckResult {
     /// Name of the check program, which describes the kind of program that it represents.
     pub program: &'static str,
-    /// Outcome.
+    /// Outcome of the program.
     pub outcome: CheckOutcome,
     /// Remarks that are not faults, such as `lacks pvalloc`.
     pub notes: Vec<String>,
