@@ -59,7 +59,7 @@ pub enum Event {
     },
     /// The build's description, or the program's input, is written.
     Writing {
-        /// The folder.
+        /// The folder into which it is written.
         directory: PathBuf,
     },
 }
