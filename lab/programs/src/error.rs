@@ -116,7 +116,7 @@ pub enum ProgramError {
     ProgramBroken {
         /// Path of the program.
         path: PathBuf,
-        /// Error of starting the program, or the text that it printed instead of a version.
+        /// Error of starting the program, or the status with which it ended.
         reason: String,
     },
     /// The package could not be fetched.

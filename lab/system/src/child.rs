@@ -1,5 +1,5 @@
 //! Child processes that may crash, hang, or exhaust memory. Each is started in its own process
-//! group and runs under limits. After its end, its whole group is killed.
+//! group and runs under limits. Its whole group is killed when it ends or exceeds a limit.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
