@@ -20,8 +20,8 @@ const EARLY: u32 = 8;
 /// Reciprocal of the maximum share of a run's time that readings take.
 pub(crate) const SHARE: u32 = 20;
 
-/// Determines when the next reading is due: after [`INTERVAL`], or sooner at the beginning.
-/// Readings are rare enough to take at most one [`SHARE`]th of the time.
+/// Schedule of readings. The next one is due [`INTERVAL`] after the previous one, or sooner at the
+/// beginning. Readings are rare enough to take at most one [`SHARE`]th of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     started: Instant,

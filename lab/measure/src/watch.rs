@@ -24,7 +24,7 @@ const MOST_PARTS: usize = 100;
 
 /// A process tree that is being watched.
 pub(crate) struct Watch {
-    /// Process id of the launcher. Its descendants are measured.
+    /// Process id of the launcher, whose descendants are measured.
     root: libc::pid_t,
     cgroup: Option<Cgroup>,
     started: Instant,

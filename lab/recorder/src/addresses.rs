@@ -169,13 +169,13 @@ impl Addresses {
     pub(crate) fn prefetch(&self, address: u64) {
         let slot = &raw const self.slots[self.home(address)];
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every processor of this kind has the instruction, which reads nothing.
+        // SAFETY: every x86-64 processor has the instruction, which does not access memory.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(slot.cast());
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: the instruction reads nothing.
+        // SAFETY: the instruction does not access memory.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) slot, options(nostack, readonly));
         }

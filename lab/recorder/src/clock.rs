@@ -62,7 +62,7 @@ impl Clock {
 /// Returns the processor's counter.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: every processor of this kind has the instruction.
+    // SAFETY: every x86-64 processor has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 

@@ -72,7 +72,7 @@ fn processor_time(pid: u32) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: both calls only write to their last argument.
+    // SAFETY: both calls only write to their last argument, which is a live variable.
     let known = unsafe {
         libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) == 0
             && libc::clock_gettime(clock, &raw mut time) == 0
@@ -120,12 +120,12 @@ pub(crate) fn maps(pid: u32) -> Option<String> {
 
 /// Returns the bytes of a page.
 pub(crate) fn page_bytes() -> u64 {
-    // SAFETY: no precondition.
+    // SAFETY: sysconf has no preconditions.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs()
 }
 
 fn clock_ticks() -> u64 {
-    // SAFETY: no precondition.
+    // SAFETY: sysconf has no preconditions.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
         .unsigned_abs()
         .max(1)

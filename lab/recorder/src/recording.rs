@@ -262,7 +262,7 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
         .create_new(true)
         .open(path)?;
     file.set_len(process::page_bytes())?;
-    // SAFETY: no precondition.
+    // SAFETY: geteuid has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
         // Programs of root may switch to another user before they first allocate.
         file.set_permissions(Permissions::from_mode(0o666))?;

@@ -6,8 +6,7 @@ use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// A type whose value in shared memory may be read at any time: every bit pattern is valid, and
-/// every field is atomic or was written before other processes could find the file.
+/// A type whose value in shared memory may be read at any time.
 ///
 /// # Safety
 /// Every bit pattern of the type is valid, and every field is atomic or written before other

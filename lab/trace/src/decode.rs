@@ -32,7 +32,7 @@ impl Start {
     }
 }
 
-/// Number that stands for no function in an entry of [`Tables`]. A trace has fewer functions.
+/// Function number of unused entries of [`Tables`]. No function of a trace has this number.
 const NONE: u8 = u8::MAX;
 
 /// Latest time, in steps, to which an operation with short numbers can add without exceeding the

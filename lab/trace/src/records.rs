@@ -24,8 +24,9 @@ pub struct Recording {
     /// `1 - exp(-max(size, 1) / sample_bytes)`.
     #[serde(default)]
     pub sample_bytes: u64,
-    /// Mean number of requested bytes between two blocks whose stack was recorded, with the same
-    /// probability for each; 1 if every recorded block has its stack, 0 if none has.
+    /// Mean number of requested bytes between two blocks whose stack was recorded; 1 if every
+    /// recorded block has its stack, 0 if none has. A block has a stack with the probability given
+    /// at [`sample_bytes`](Self::sample_bytes), for the larger of the two rates.
     #[serde(default)]
     pub stack_bytes: u64,
 }
@@ -47,8 +48,8 @@ pub enum Beginning {
     },
 }
 
-/// Beginning of a program in a process. If the program executes another one, it finishes, and a new
-/// `Process` record with the same `pid` begins.
+/// Beginning of a program in a process. If the process executes another program, a [`Finish`]
+/// record ends this one, and a new `Process` record with the same `pid` follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Number of the process in the trace, from 0.

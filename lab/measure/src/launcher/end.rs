@@ -29,7 +29,7 @@ pub(super) enum Halt {
 /// A process that is being waited for, with all its descendants.
 pub(super) struct Running {
     pid: libc::pid_t,
-    /// End of the process, once it is known.
+    /// Cost and ending of the process, once it has been reaped.
     reaped: Option<Reaped>,
     /// Resource usage of the orphans that were reaped.
     orphans: Usage,

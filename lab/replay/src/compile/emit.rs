@@ -39,8 +39,8 @@ struct Thread {
     until: u64,
 }
 
-/// Minimum ratio, as a fraction, of the new size to the old one at which a resize counts as growth
-/// ahead of need.
+/// Minimum ratio of new to old size, as numerator and denominator, at which a resize counts as
+/// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
 /// Returns the number of bytes that a program writes at the start of a block that replaces a
@@ -67,7 +67,7 @@ pub(super) struct Emitter {
     live_bytes: u128,
     numbers: Numbers,
     threads: Vec<Thread>,
-    /// Threads that have made their last step, in the order of their last steps.
+    /// Threads that have made their last step and are to be joined, in the order of those steps.
     ended: VecDeque<u32>,
     /// Thread of the previous step.
     previous: Option<u32>,

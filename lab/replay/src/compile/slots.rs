@@ -89,8 +89,8 @@ impl Slots {
         }
     }
 
-    /// If `thread` has no free slots, moves slots to it that it knows another thread has freed.
-    /// They then count as freed by `operation` of `thread`.
+    /// If `thread` has no free slots, moves some of another thread's free slots to it, as far as it
+    /// knows that they are free. They then count as freed by `operation` of `thread`.
     pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;

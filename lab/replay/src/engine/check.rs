@@ -1,5 +1,5 @@
-//! Fills blocks with a pattern and compares it before they are freed. Finds an allocator that gives
-//! the same memory to two blocks, or loses the content of a block.
+//! Pattern that fills blocks and is compared before they are freed. Detects an allocator that
+//! returns overlapping blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
@@ -95,8 +95,8 @@ pub(super) fn aligned(block: *const u8, alignment: usize, size: usize) {
     }
 }
 
-/// Returns the alignment that malloc guarantees for a size: that of every object of at most this
-/// size.
+/// Returns the alignment that malloc guarantees for a size. It suffices for every object of at most
+/// this size.
 pub(super) fn guaranteed(size: usize) -> usize {
     match size {
         0 => 1,

@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Minimum sleep that justifies a system call, in nanoseconds.
 const SHORTEST: u64 = 20_000;
 
-/// Time since a replay began.
+/// Clock that starts with the replay.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     began: u64,

@@ -22,7 +22,7 @@ impl Mapping {
         Self::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
     }
 
-    /// Maps a file for reading. None of it is in memory before [`Mapping::load`].
+    /// Maps a file for reading. None of its pages is in memory before [`Mapping::load`].
     pub(super) fn file(file: &File, bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
     }
