@@ -123,7 +123,7 @@ impl Addresses {
         child
     }
 
-    /// Adds a block, and returns the block that was recorded at its address before.
+    /// Adds a block, and returns the block previously recorded at this address.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
         if address == 0 {
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// Returns a sequence without a pattern (Marsaglia's xorshift).
+    /// Returns the next pseudorandom number (Marsaglia's xorshift).
     fn next(state: &mut u64) -> u64 {
         *state ^= *state << 13;
         *state ^= *state >> 7;

@@ -49,7 +49,7 @@ impl Backlog {
     /// need.
     pub(crate) fn is_full(&self, rings: usize) -> bool {
         let limit = self.0.limit.max(rings as u64 * LAPS * LAP_BYTES);
-        // Relaxed: only the number matters; a channel transfers the batches themselves.
+        // Relaxed: the number publishes no other memory; a channel transfers the batches.
         self.0.bytes.load(Ordering::Relaxed) >= limit
     }
 

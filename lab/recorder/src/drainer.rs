@@ -44,8 +44,7 @@ struct Recorded {
     pid: u32,
     sources: Vec<Source>,
     namespace: u64,
-    /// Whether the process is in the recorder's PID namespace, so that its own number is valid
-    /// here.
+    /// Whether the process is in the recorder's PID namespace, so that `pid` is valid here.
     is_known_here: bool,
     heard: Instant,
     usage: Option<Usage>,

@@ -39,8 +39,8 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// Number of entries by which slots of addresses are prefetched. An access to main memory takes
-/// about as long as this many calls.
+/// Number of entries by which slots of addresses are prefetched. One access to main memory takes
+/// about as long as handling this many entries.
 const AHEAD: usize = 8;
 
 fn is_resize(function: u8) -> bool {
@@ -51,7 +51,7 @@ fn is_resize(function: u8) -> bool {
 pub(crate) struct Image {
     /// Number of the process in the trace.
     pub number: u32,
-    /// Events of each ring.
+    /// Events of each ring, by the ring's number.
     pub streams: Vec<Stream>,
     addresses: Addresses,
     clock: Clock,

@@ -21,7 +21,7 @@ pub(crate) struct Mapping {
     pub file: Option<FileName>,
 }
 
-/// Reads the mappings that hold code, in the order of their addresses.
+/// Returns the mappings of code in `text`, by ascending address.
 pub(crate) fn parse(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }

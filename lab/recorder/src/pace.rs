@@ -24,7 +24,7 @@ impl Fullness {
 pub(crate) struct FullestStacks(Arc<AtomicU64>);
 
 impl FullestStacks {
-    /// Notes the fullness of a ring.
+    /// Records the fullness of a ring.
     pub(crate) fn note(&self, fullness: Fullness) {
         // Relaxed: the value publishes no other memory.
         self.0.fetch_max(fullness.0, Ordering::Relaxed);

@@ -99,7 +99,7 @@ pub(crate) fn own_time() -> u64 {
     nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)
 }
 
-/// Returns the peak of resident memory of this process in bytes.
+/// Returns the peak resident memory of this process in bytes.
 pub(crate) fn own_peak() -> u64 {
     own_usage().ru_maxrss.unsigned_abs() * 1024
 }
@@ -118,7 +118,7 @@ pub(crate) fn maps(pid: u32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the bytes of a page.
+/// Returns the size of a page in bytes.
 pub(crate) fn page_bytes() -> u64 {
     // SAFETY: sysconf has no preconditions.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs()
@@ -131,7 +131,7 @@ fn clock_ticks() -> u64 {
         .max(1)
 }
 
-/// Returns the executable of a process.
+/// Returns the path of a process's executable.
 pub(crate) fn program(pid: u32) -> Option<String> {
     let path = std::fs::read_link(folder(pid).join("exe")).ok()?;
     Some(path.to_string_lossy().into_owned())

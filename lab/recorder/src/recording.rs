@@ -28,7 +28,7 @@ use crate::shared::{Closing, Shared};
 use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
-/// Maximum number of bytes of the backlog if memory is plentiful.
+/// Maximum size of the backlog in bytes, if memory is plentiful.
 const BACKLOG: u64 = 512 << 20;
 
 /// Divisor of the memory available at the start of a recording. The backlog takes at most the
@@ -253,7 +253,7 @@ fn collect(
     }
 }
 
-/// Creates the file that tells processes that they are recorded.
+/// Creates the control file, through which the processes learn that they are recorded.
 fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control>> {
     let path = home.folder().join(CONTROL);
     let file = File::options()
@@ -329,7 +329,7 @@ fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// The processes of the command.
+/// Processes of the command.
 struct Tree {
     leader: u32,
     began: Instant,

@@ -68,8 +68,8 @@ pub(crate) struct Source {
     path: PathBuf,
     /// Index of the next entry to read.
     next: u64,
-    /// Time since which the next entry has been reserved but not written, although a later entry
-    /// was written.
+    /// Time since which the next entry is reserved but unwritten, although a later entry has been
+    /// written.
     hole: Option<Instant>,
 }
 

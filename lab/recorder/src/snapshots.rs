@@ -17,7 +17,7 @@ use crate::shared::Shared;
 /// will never complete it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
-/// Bytes of a word of the stack.
+/// Size of a word of the stack in bytes.
 pub(crate) const WORD: u64 = 8;
 
 /// Registers of the caller of an allocation function, and the top of its stack.
@@ -57,7 +57,7 @@ pub(crate) struct Snapshots {
     path: PathBuf,
     /// Whether the ring's file may exist and must be opened.
     is_expected: bool,
-    /// The place of the next copy to read.
+    /// Position of the next copy in the ring.
     next: u64,
     hole: Option<Instant>,
     /// Number of bytes that the last drain read.

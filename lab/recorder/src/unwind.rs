@@ -39,7 +39,7 @@ struct Origin {
     last_maps: PathBuf,
     /// Path of the recording library, whose frames are removed from stacks.
     library: PathBuf,
-    /// Reads the present mappings of a running process.
+    /// Reads the current mappings of a running process.
     present_maps: fn(u32) -> Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Unwinding {
     /// The mappings of code that `text` lists.
     mappings: Vec<Mapping>,
     code: Vec<Code>,
-    /// Time at which the mappings were last read and held no new code.
+    /// Time of the last reading of the mappings that found no new code.
     quiet: Option<Instant>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -168,7 +168,7 @@ impl Unwinding {
         Ok(stack)
     }
 
-    /// Returns the place of the first address that is in no mapping.
+    /// Returns the index of the first address that is in no mapping.
     fn first_unknown(&self, addresses: &[u64]) -> Option<usize> {
         let is_unknown = |&address: &u64| find(&self.code, address).is_none();
         addresses.iter().position(is_unknown)
@@ -205,7 +205,7 @@ impl Unwinding {
         (addresses, reads)
     }
 
-    /// Returns the frames of calls, without those of the recording library.
+    /// Returns the frames of the call addresses, without the frames of the recording library.
     fn frames<W: Write>(
         &mut self,
         addresses: &[u64],
@@ -344,7 +344,7 @@ fn written_maps(path: &Path) -> Option<String> {
 /// Maximum number of frames of the recording library at the inner end of a stack.
 const OWN_FRAMES: usize = 4;
 
-/// Returns the place of the code at an address.
+/// Returns the index of the code that contains an address.
 fn find(code: &[Code], address: u64) -> Option<usize> {
     let behind = code.partition_point(|code| code.mapping.start <= address);
     let place = behind.checked_sub(1)?;

@@ -16,10 +16,11 @@ use crate::process;
 use crate::streams::Stream;
 use crate::unwind::Unwindings;
 
-/// Number of ended processes whose blocks are kept for children that have not allocated yet.
+/// Maximum number of ended processes whose blocks are kept for children that have not allocated
+/// yet.
 const KEPT: usize = 64;
 
-/// Maximum time until an idle worker notices that it must stop.
+/// Maximum time until an idle worker notices its stop flag.
 const LATENCY: Duration = Duration::from_millis(5);
 
 /// The worker of a recording, which converts messages into a trace.
@@ -44,7 +45,7 @@ pub(crate) struct Written {
     pub repaired: u64,
     /// Minimum number of skipped stacks.
     pub stacks_lost: u64,
-    /// Number of stacks with an address whose file is not known.
+    /// Number of stacks with an address whose file is unknown.
     pub stacks_unplaced: u64,
 }
 
@@ -79,7 +80,7 @@ impl<W: Write> Worker<W> {
         Ok(())
     }
 
-    /// Writes all that was sent, and completes the trace.
+    /// Handles all remaining messages, and completes the trace.
     pub(crate) fn finish(mut self) -> Result<Written, TraceError> {
         while let Ok(message) = self.messages.recv() {
             self.take(message)?;

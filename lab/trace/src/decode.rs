@@ -35,7 +35,7 @@ impl Start {
 /// Function number of unused entries of [`Tables`]. No function of a trace has this number.
 const NONE: u8 = u8::MAX;
 
-/// Latest time, in steps, to which an operation with short numbers can add without exceeding the
+/// Latest time, in steps, to which [`Fields::LARGEST`] steps can be added without exceeding the
 /// largest [`Time`].
 const EARLY: u64 = u64::MAX / Time::STEP - Fields::LARGEST;
 

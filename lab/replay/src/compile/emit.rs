@@ -35,7 +35,7 @@ struct Live {
 struct Thread {
     steps: u64,
     tickets: u32,
-    /// Time of the latest operation that a compiled pause precedes.
+    /// Time of the latest operation before which a pause was compiled.
     until: u64,
 }
 

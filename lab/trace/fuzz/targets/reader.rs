@@ -2,7 +2,7 @@
 //! memory must stay within a limit.
 //!
 //! Checksums would keep a fuzzer out, so the target computes them. The first byte has the flags of
-//! the whole trace. The rest is pieces: a byte of flags, the piece's length, and its content, which
+//! the whole trace. Then follow pieces. Each has a byte of flags, a length, and content, which
 //! becomes the content of a chunk.
 
 #![no_main]
