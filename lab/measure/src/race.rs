@@ -64,8 +64,8 @@ impl Race {
     /// need not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
     ///
     /// # Errors
-    /// In the cases of [`Race::start`], and when the journal is damaged, was written by a newer
-    /// heapdrome, or is in use.
+    /// When the journal is damaged, was written by a newer heapdrome, or is in use. Also when a
+    /// metric is invalid, the folder cannot be written, or the launcher cannot be started.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }

@@ -33,7 +33,7 @@ impl Forks {
     }
 
     /// Forks a child, which calls `life` and ends by `_exit` with the status that it returns. The
-    /// kernel kills the child when the calling thread ends, and after two minutes.
+    /// kernel kills the child when the calling thread ends, or after [`LONGEST`] seconds.
     ///
     /// # Errors
     /// When the kernel refuses another process.
@@ -88,7 +88,8 @@ impl Drop for Forks {
     }
 }
 
-/// Makes the kernel kill this process when the thread that started it ends, and after two minutes.
+/// Makes the kernel kill this process when the thread that started it ends, or after [`LONGEST`]
+/// seconds.
 pub fn limit_life() {
     // SAFETY: these system calls have no preconditions.
     unsafe {
