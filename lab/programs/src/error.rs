@@ -75,7 +75,7 @@ pub enum ProgramError {
         what: String,
         /// The names that were searched.
         looked_for: String,
-        /// The package to install.
+        /// Instruction for installing the missing program.
         advice: String,
     },
     /// The program, or its load generator, is not installed.

@@ -1,4 +1,4 @@
-//! Journal of a race. Every event is on disk before the race continues.
+//! Journal of a race. Every line is on disk before the race continues.
 
 mod list;
 

@@ -281,7 +281,7 @@ impl Drop for Place<'_> {
             let _ = wait::set_affinity(cpus);
         }
         if let Some(files) = self.cgroup {
-            // If leaving fails, the group is removed later, when the launcher ends.
+            // If leaving fails, the group cannot be removed until the launcher ends.
             let _ = join(&files.leave);
         }
     }
