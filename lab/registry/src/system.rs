@@ -205,8 +205,8 @@ fn ask_dpkg(path: &Path) -> Option<String> {
     Some(format!("{name} {}", version.trim()))
 }
 
-/// Returns a file's real path, and that path with the prefix `/usr` removed or added. If `/lib` is a
-/// link to `/usr/lib`, dpkg finds a file only by the path in its package.
+/// Returns a file's real path, and that path with the prefix `/usr` removed or added. If `/lib` is
+/// a link to `/usr/lib`, dpkg finds a file only by the path in its package.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let other = match real.strip_prefix("/usr") {
