@@ -114,7 +114,8 @@ fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), user + system))
 }
 
-/// Checks the load: the number of processes that ran or waited for a processor in the last minute.
+/// Checks the load: the average number of processes that ran, or waited for a processor or a disk,
+/// in the last minute.
 fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     const NAME: &str = "load";
     const MEANING: &str = "other work takes processors, caches and memory bandwidth from the runs";

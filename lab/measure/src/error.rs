@@ -40,7 +40,7 @@ pub enum MeasureError {
     /// The command cannot be pinned to the requested CPUs.
     #[error("cannot pin to CPUs {cpus:?}: {reason}; name CPUs that this process may use")]
     CannotPin {
-        /// The CPUs.
+        /// Numbers of the requested CPUs.
         cpus: Vec<usize>,
         /// Error that the kernel returned.
         reason: String,
@@ -50,7 +50,7 @@ pub enum MeasureError {
     StepFailed {
         /// Name of the step: `--setup`, `--prepare` or `--cleanup`.
         step: &'static str,
-        /// The command.
+        /// Shell command of the step.
         command: String,
         /// Way in which the command ended.
         ending: Ending,
@@ -62,7 +62,7 @@ pub enum MeasureError {
     Launcher {
         /// Fault of the launcher, such as `cannot be started` or `ended`.
         what: &'static str,
-        /// Reason.
+        /// Exit status of the launcher, or the error that it or the system reported.
         reason: String,
     },
     /// Some processes of a measured tree survive SIGKILL.
@@ -74,7 +74,7 @@ pub enum MeasureError {
     /// The regular expression of a metric is invalid.
     #[error("the pattern of metric {name} is not a regular expression: {reason}")]
     BadMetric {
-        /// Name of the metric.
+        /// Name that the plan gives the metric.
         name: String,
         /// Error that the parser returned.
         reason: String,
@@ -90,7 +90,7 @@ pub enum MeasureError {
         /// Description of the change.
         how: String,
     },
-    /// The race's folder cannot be written.
+    /// An output file in the race's folder cannot be written or read.
     #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Scratch {
         /// Path of the file.

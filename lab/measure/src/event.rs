@@ -18,7 +18,7 @@ pub struct Failure {
 /// An event in a race.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A warm-up round starts; `round` counts from 0.
+    /// A warm-up round starts.
     WarmupStarted {
         /// Number of the warm-up round, from 0.
         round: u32,
@@ -62,7 +62,7 @@ pub enum Event<'a> {
     MemoryRunEnded(&'a MemoryRun),
 }
 
-/// End of a round.
+/// Result of a completed round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundEnd {
     /// Number of the round, from 0.

@@ -36,7 +36,7 @@ impl Activity {
     }
 }
 
-/// Returns the states of a process's threads.
+/// Returns the state letter of each thread of a process, such as `R` for running.
 fn threads_of(pid: libc::pid_t) -> impl Iterator<Item = char> {
     let folder = fs::read_dir(format!("/proc/{pid}/task"));
     let threads = folder.into_iter().flatten().flatten();

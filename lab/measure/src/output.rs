@@ -1,4 +1,4 @@
-//! Output of a command: its hash, its last lines, and its figures.
+//! Output of a command: its hash, its last lines, and its metrics.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -74,8 +74,8 @@ impl Pattern {
     }
 }
 
-/// Patterns of output that comparisons ignore, because a program's figures about itself differ from
-/// run to run.
+/// Patterns of output that comparisons ignore because it differs from run to run, such as a
+/// program's own timings.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks(Vec<regex::bytes::Regex>);
 

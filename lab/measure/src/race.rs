@@ -64,8 +64,8 @@ impl Race {
     /// need not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
     ///
     /// # Errors
-    /// In the cases of [`Race::start`], and when the journal is damaged, was written by a newer
-    /// heapdrome, or is in use.
+    /// When the journal is damaged, was written by a newer heapdrome, or is in use. Also when a
+    /// metric is invalid, the folder cannot be written, or the launcher cannot be started.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
@@ -234,7 +234,8 @@ impl Race {
         &self.state.decided
     }
 
-    /// Returns whether `entrant` has neither failed nor been shown to run on another allocator.
+    /// Returns whether the runs of `entrant` count: it has not failed, and no proof has shown that
+    /// another allocator served it.
     pub fn counts(&self, entrant: usize) -> bool {
         self.state.counts(entrant)
     }
@@ -245,7 +246,7 @@ impl Race {
         self.state.is_racing(entrant)
     }
 
-    /// Returns the number of rounds for which every entrant that still races has a run.
+    /// Returns the number of rounds that every entrant still in the race has run.
     pub fn complete_rounds(&self) -> u32 {
         self.state.complete_rounds()
     }

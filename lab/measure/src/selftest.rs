@@ -12,7 +12,6 @@ use crate::{Interrupt, MeasureError, Race};
 
 /// Memory that the measurer holds while `/bin/true` runs.
 const HELD: usize = 400 << 20;
-/// A program that does nothing.
 const TRUE: &str = "/bin/true";
 
 /// Measured peak memory of `/bin/true` while heapdrome holds much memory.

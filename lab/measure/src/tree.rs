@@ -21,7 +21,7 @@ pub(crate) struct Process {
     group: libc::pid_t,
 }
 
-/// Processes that existed before another process was started. They are not its descendants.
+/// Processes that existed before another process was started, and do not count as its descendants.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     processes: BTreeSet<(libc::pid_t, u64)>,

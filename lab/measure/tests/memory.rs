@@ -31,7 +31,7 @@ fn watched(words: &[&str]) -> Vec<MemoryRun> {
     runs.into()
 }
 
-/// Returns the number of control groups of this process.
+/// Returns the number of existing control groups that this process created.
 fn made_by_this_process() -> usize {
     let name = format!("heapdrome-{}-", std::process::id());
     fn count(folder: &Path, name: &str) -> usize {

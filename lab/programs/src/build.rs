@@ -34,7 +34,7 @@ enum Builder {
 }
 
 impl Builder {
-    /// Returns the kind of builder that a tool is, by the tool's name.
+    /// Returns the kind of builder, which the tool's name determines.
     fn of(tool: &Tool) -> Self {
         match tool.name == "make" {
             true => Self::Make,

@@ -65,7 +65,7 @@ pub struct Parameter {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
-    /// Kind of program, with its article.
+    /// Kind of program as messages name it, such as `a C++ compiler`.
     pub what: String,
     /// Names of the program, best first, or its path.
     pub names: Vec<String>,
@@ -92,7 +92,7 @@ pub(crate) struct Build {
     pub archive: String,
     /// Folders of the package that the compiler searches for headers.
     pub include: Vec<String>,
-    /// Headers that upstream's own build generates, by their paths.
+    /// Contents of the headers that upstream's own build generates, by path.
     #[serde(default)]
     pub generated: BTreeMap<String, String>,
     /// Flags of every compilation.

@@ -33,9 +33,9 @@ pub enum ProgramError {
     /// A word is not a parameter with a value.
     #[error("{program} cannot parse {word}: write KEY=VALUE with one of the keys {known}")]
     NotASetting {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The word.
+        /// The word that cannot be parsed.
         word: String,
         /// The names of all parameters.
         known: String,
@@ -43,9 +43,9 @@ pub enum ProgramError {
     /// The program has no such parameter.
     #[error("{program} has no parameter {setting}; it has: {known}")]
     UnknownSetting {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The parameter.
+        /// The unknown parameter.
         setting: String,
         /// The names of all parameters.
         known: String,
@@ -53,17 +53,17 @@ pub enum ProgramError {
     /// A parameter is given twice.
     #[error("the parameter {setting} is given twice")]
     SettingTwice {
-        /// The parameter.
+        /// Name of the parameter.
         setting: String,
     },
     /// The parameter cannot have this value.
     #[error("the parameter {setting} cannot be {value}; it can be: {possible}")]
     BadValue {
-        /// The parameter.
+        /// Name of the parameter.
         setting: String,
-        /// The value.
+        /// The invalid value.
         value: String,
-        /// The possible values.
+        /// The possible values of the parameter.
         possible: String,
     },
     /// A requirement of the program is not installed.
@@ -75,7 +75,7 @@ pub enum ProgramError {
         what: String,
         /// The names that were searched.
         looked_for: String,
-        /// The package to install.
+        /// Instruction for installing the missing program.
         advice: String,
     },
     /// The program, or its load generator, is not installed.
@@ -89,7 +89,7 @@ pub enum ProgramError {
     /// The input could not be generated.
     #[error("cannot generate the input of {program}: {reason}")]
     Generate {
-        /// The program.
+        /// Name of the program.
         program: String,
         /// The failure, and the last line that the failed command printed.
         reason: String,
@@ -106,7 +106,7 @@ pub enum ProgramError {
     /// The package manager failed.
     #[error("`{command}` failed: {reason}; run it yourself to see more")]
     InstallFailed {
-        /// The command.
+        /// The command that failed.
         command: String,
         /// Exit status of the package manager.
         reason: String,
@@ -114,9 +114,9 @@ pub enum ProgramError {
     /// A program that the load requires does not start, or does not print its version.
     #[error("cannot run {path}: {reason}; reinstall it or remove it from PATH")]
     ProgramBroken {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
-        /// The output of the program.
+        /// Error of starting the program, or the status with which it ended.
         reason: String,
     },
     /// The package could not be fetched.
@@ -128,9 +128,9 @@ pub enum ProgramError {
     /// The package in the cache is damaged.
     #[error("{package} lacks {path}; run `heapdrome cache clean` and try again")]
     SourceMissing {
-        /// The package.
+        /// Name and version of the package.
         package: String,
-        /// The file.
+        /// Path of the missing file or folder.
         path: PathBuf,
     },
     /// A file in the cache could not be written.
@@ -138,9 +138,9 @@ pub enum ProgramError {
         "cannot write {path}: {source}; free some space, or set HEAPDROME_CACHE to another folder"
     )]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
 }

@@ -103,8 +103,8 @@ impl<'a> Request<'a> {
         Ok(Input { directory, lock })
     }
 
-    /// Returns the version of the tool at this index, for use in stamps: a different version may
-    /// generate a different input.
+    /// Returns the path and version of the tool at this index as text for stamps, because a
+    /// different version may generate a different input.
     pub(crate) fn version(&self, place: usize) -> &str {
         self.versions.get(place).map_or("", String::as_str)
     }

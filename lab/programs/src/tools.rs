@@ -13,7 +13,7 @@ const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 /// Program that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// Name of the program on the command line.
+    /// Name under which the program was found.
     pub name: String,
     /// Path of the program.
     pub path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Wanted<'a> {
     pub what: &'static str,
     /// Names of the program to find, best first.
     pub names: &'a [&'static str],
-    /// The package to install.
+    /// Instruction for installing the program.
     pub advice: &'static str,
 }
 

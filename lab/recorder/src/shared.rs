@@ -1,4 +1,4 @@
-//! Maps files that the recorded processes map as well.
+//! Files that the collector and the recorded processes both map.
 
 use std::fs::File;
 use std::io;
@@ -6,8 +6,7 @@ use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// A type whose value in shared memory may be read at any time: every bit pattern is valid, and
-/// every field is atomic or was written before other processes could find the file.
+/// A type whose value in shared memory may be read at any time.
 ///
 /// # Safety
 /// Every bit pattern of the type is valid, and every field is atomic or written before other
@@ -24,7 +23,7 @@ unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 // SAFETY: all fields are atomics.
 unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
 
-/// A value in a file, mapped shared.
+/// A value in a file that is mapped as shared memory.
 #[derive(Debug)]
 pub(crate) struct Shared<T: Shareable>(NonNull<T>);
 
@@ -43,7 +42,8 @@ impl<T: Shareable> Shared<T> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping disturbs nothing; the file is long enough and never shortened.
+        // SAFETY: a new mapping at an address chosen by the kernel does not affect existing memory.
+        // The file is long enough and is never shortened.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -78,8 +78,8 @@ impl<T: Shareable> Drop for Shared<T> {
     }
 }
 
-/// Memory that all processes share. They record until this value is dropped, however the collector
-/// ends.
+/// Control memory of the recording. Dropping this value ends the recording for all processes, even
+/// if the collector fails.
 pub(crate) struct Closing(pub Shared<heapdrome_witness::ring::Control>);
 
 impl Closing {

@@ -39,13 +39,13 @@ pub enum CheckOutcome {
 pub struct CheckResult {
     /// Name of the check program, which describes the kind of program that it represents.
     pub program: &'static str,
-    /// Outcome.
+    /// Outcome of the program.
     pub outcome: CheckOutcome,
     /// Remarks that are not faults, such as `lacks pvalloc`.
     pub notes: Vec<String>,
 }
 
-/// Compiled programs of a level.
+/// Compiled programs of a level and of all lower levels.
 #[derive(Debug)]
 pub struct Checks {
     compiled: Compiled,
@@ -53,7 +53,8 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Compiles the programs of a level into the cache, unless the cache already contains them.
+    /// Compiles the programs of a level and of all lower levels into the cache, unless the cache
+    /// already contains them.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.
@@ -73,8 +74,8 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Runs the programs under an entrant, the basic ones first. Skips all further programs if
-    /// another allocator served a basic program.
+    /// Runs the programs under an entrant, the basic ones first. Skips the programs of higher
+    /// levels if another allocator served a basic program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.

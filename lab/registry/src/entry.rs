@@ -69,14 +69,14 @@ pub enum Source {
     System(SystemLibrary),
     /// Built from a crate that carries the upstream sources.
     Crate {
-        /// The crate.
+        /// Name, version and checksum of the crate.
         pin: CratePin,
         /// Build recipe.
         recipe: Recipe,
     },
     /// Built from a Debian source package.
     Debian {
-        /// The source package.
+        /// Name, version and checksum of the source package.
         pin: DebianPin,
         /// Build recipe.
         recipe: Recipe,

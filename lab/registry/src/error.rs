@@ -123,9 +123,9 @@ pub enum RegistryError {
     /// A name that a user-defined allocator cannot have.
     #[error("{name} is not a valid name for your allocator: {why}")]
     BadName {
-        /// The name.
+        /// The rejected name.
         name: String,
-        /// The reason.
+        /// Reason why the name is rejected.
         why: String,
     },
     /// An allocator that heapdrome cannot remove.

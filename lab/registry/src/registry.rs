@@ -46,7 +46,7 @@ pub enum State {
 pub struct Listing<'a> {
     /// The entry.
     pub entry: &'a Entry,
-    /// Availability.
+    /// Availability of the entry's allocator.
     pub state: State,
 }
 

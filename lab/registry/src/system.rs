@@ -23,7 +23,7 @@ pub fn system_libc() -> Option<PathBuf> {
     found.first().map(PathBuf::from)
 }
 
-/// Returns the version of glibc, with the version of its package if known.
+/// Returns the version of glibc, with the name and version of its package if known.
 pub(crate) fn libc_version(packages: &Packages) -> String {
     // SAFETY: gnu_get_libc_version has no arguments and returns a static, zero-terminated string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
@@ -140,7 +140,7 @@ fn in_folders(folders: &[PathBuf], file: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. Uses the newest installed
+/// Finds a compiler runtime below `/usr/lib/llvm-*/lib/clang/*/lib`. Uses the newest installed
 /// version of LLVM that contains it.
 fn in_llvm(file: &str) -> Option<PathBuf> {
     let number = |path: &Path| -> u32 {
@@ -181,7 +181,7 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Returns the version of the package that contains `path`; `None` if there is none.
+    /// Returns the name and version of the package that contains `path`; `None` if there is none.
     pub(crate) fn version_of(&self, path: &Path) -> Option<String> {
         let mut known = self
             .known
@@ -205,8 +205,8 @@ fn ask_dpkg(path: &Path) -> Option<String> {
     Some(format!("{name} {}", version.trim()))
 }
 
-/// Returns a file's path and, if `/lib` is a link to `/usr/lib`, its equivalent in the other
-/// folder. dpkg finds a file only by the path in its package.
+/// Returns a file's real path, and that path with the prefix `/usr` removed or added. If `/lib` is
+/// a link to `/usr/lib`, dpkg finds a file only by the path in its package.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let other = match real.strip_prefix("/usr") {

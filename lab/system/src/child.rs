@@ -1,5 +1,5 @@
 //! Child processes that may crash, hang, or exhaust memory. Each is started in its own process
-//! group, runs under limits, and is killed and reaped with all its descendants in the group.
+//! group and runs under limits. Its whole group is killed when it ends or exceeds a limit.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -84,14 +84,15 @@ pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(ask) }
 }
 
-/// Waits until a child that leads a process group ends or exceeds its limits. In both cases, kills
-/// the group afterwards, because a program may leave a hanging child behind.
+/// Waits until a child that leads a process group ends or exceeds its limits. Then kills the whole
+/// group, because a program may leave a hanging child behind.
 ///
 /// # Errors
-/// When the flag is raised, or the kernel refuses to wait.
+/// When `interrupt` is set, or the kernel refuses to wait.
 pub fn wait(child: &mut Child, limits: Limits, interrupt: &AtomicBool) -> Result<Ended, WaitError> {
     let seen = watch(child, limits, interrupt);
-    // The group is killed first, because reaping frees its number for reuse.
+    // The group must be killed before the child is reaped, which frees the group's number for
+    // reuse.
     kill_group(child);
     let status = child.wait().map_err(WaitError::Io)?;
     Ok(match seen? {
@@ -112,7 +113,7 @@ pub fn ending(status: ExitStatus) -> Ending {
 /// reaped.
 ///
 /// # Errors
-/// When the flag is raised, or the kernel refuses to wait.
+/// When `interrupt` is set, or the kernel refuses to wait.
 pub fn watch(child: &Child, limits: Limits, interrupt: &AtomicBool) -> Result<bool, WaitError> {
     let started = Instant::now();
     loop {
@@ -131,7 +132,8 @@ pub fn watch(child: &Child, limits: Limits, interrupt: &AtomicBool) -> Result<bo
     }
 }
 
-/// Reads a pipe to its end in a thread, so that the child never blocks on writing.
+/// Reads a pipe in a thread, so that the child does not block on writing. Stops after
+/// [`MOST_OUTPUT`] bytes.
 pub fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -33,7 +33,7 @@ impl Forks {
     }
 
     /// Forks a child, which calls `life` and ends by `_exit` with the status that it returns. The
-    /// kernel kills the child when the calling thread ends, and after two minutes.
+    /// kernel kills the child when the calling thread ends, or after [`LONGEST`] seconds.
     ///
     /// # Errors
     /// When the kernel refuses another process.
@@ -77,8 +77,8 @@ impl Forks {
 impl Drop for Forks {
     fn drop(&mut self) {
         for child in &self.alive {
-            // SAFETY: kill has no preconditions. The child has not been collected, so that its
-            // number still is its own.
+            // SAFETY: kill has no preconditions. The child has not been collected, so its process
+            // id has not been reused.
             unsafe { libc::kill(*child, libc::SIGKILL) };
         }
         for child in &self.alive {
@@ -88,7 +88,8 @@ impl Drop for Forks {
     }
 }
 
-/// Makes the kernel kill this process when the thread that started it ends, and after two minutes.
+/// Makes the kernel kill this process when the thread that started it ends, or after [`LONGEST`]
+/// seconds.
 pub fn limit_life() {
     // SAFETY: these system calls have no preconditions.
     unsafe {
@@ -97,13 +98,13 @@ pub fn limit_life() {
     }
 }
 
-/// Runs the child.
+/// Runs `life` in the child, and exits with the status that it returns.
 fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
     limit_life();
     // SAFETY: these system calls have no preconditions.
     unsafe {
         if libc::getppid() != parent {
-            // The parent ended before the request to the kernel.
+            // The parent ended before `limit_life`, so its end would not kill this child.
             libc::_exit(i32::from(PANICKED));
         }
     }

@@ -29,7 +29,7 @@ impl Memory {
     }
 }
 
-/// Returns the beginning of a file, up to the length of the buffer and of one `read`.
+/// Reads the beginning of a file in one `read`, at most the length of the buffer, and returns it.
 fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: `path` is a `CStr`, so it is readable and ends in a zero byte.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -82,14 +82,14 @@ fn usage(whose: libc::c_int) -> libc::rusage {
     }
 }
 
-/// Resources that the ended children of this process used, once they have been waited for.
+/// Resources used by those children of this process that have ended and been waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfChildren {
     /// Processor time.
     pub cpu: Duration,
     /// Number of page faults that needed no input from a disk.
     pub page_faults: u64,
-    /// Peak resident memory in bytes, of the child with the highest one since the start.
+    /// Highest peak resident memory of any of these children, in bytes.
     pub peak_resident: u64,
 }
 
@@ -107,7 +107,8 @@ impl OfChildren {
         }
     }
 
-    /// Returns the resources used since `earlier`, except that the peak is that since the start.
+    /// Returns the resources used since `earlier`. The peak is not reset: it covers all children so
+    /// far.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

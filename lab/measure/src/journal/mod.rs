@@ -1,4 +1,4 @@
-//! Journal of a race. Every event is on disk before the race continues.
+//! Journal of a race. Every line is on disk before the race continues.
 
 mod list;
 
@@ -118,7 +118,8 @@ impl Journal {
         sync_folder(folder).map_err(failed)?;
         for holder in new.into_iter().filter_map(Path::parent) {
             match sync_folder(holder) {
-                // A folder may be writable but unreadable.
+                // A folder without read permission may be writable, but it cannot be opened for
+                // syncing.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 other => other.map_err(failed)?,
             }

@@ -29,7 +29,7 @@ pub(super) enum Halt {
 /// A process that is being waited for, with all its descendants.
 pub(super) struct Running {
     pid: libc::pid_t,
-    /// End of the process, once it is known.
+    /// Cost and ending of the process, once it has been reaped.
     reaped: Option<Reaped>,
     /// Resource usage of the orphans that were reaped.
     orphans: Usage,
@@ -49,7 +49,8 @@ impl Running {
         }
     }
 
-    /// Returns a value without an awaited process. It treats all existing descendants as leftovers.
+    /// Creates an instance that awaits no process and has no earlier processes, so that
+    /// [`Self::kill_tree`] kills every descendant of the launcher.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }
@@ -58,7 +59,7 @@ impl Running {
         self.pid
     }
 
-    /// Returns all remaining processes that were started so far.
+    /// Reaps the children that have ended, and returns all remaining descendants of the launcher.
     pub(super) fn left(mut self) -> Earlier {
         if self.reap() {
             Earlier::default()
@@ -112,7 +113,7 @@ impl Running {
         true
     }
 
-    /// Kills the process and all its descendants, because it has exceeded its time limit.
+    /// Marks the process as timed out, and kills it and its descendants.
     pub(super) fn time_out(&mut self) -> Result<(), Halt> {
         self.timed_out = true;
         self.kill_tree()

@@ -111,7 +111,7 @@ pub fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Returns whether any living process has `word` among its arguments.
+/// Returns whether any process has `word` among its arguments.
 pub fn is_alive(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
     processes.into_iter().any(|process| {

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::request::{Request, stream_file, words};
 use crate::{Event, Prepared, ProgramError};
 
-/// Version of the generated problems; increase it when they change.
+/// Version of the generated problems; increase it when the problems change.
 const VERSION: &str = "z3 problems 1";
 /// Number of unknowns, and of inequalities, in a system.
 const UNKNOWNS: u64 = 18;

@@ -1,5 +1,5 @@
-//! Fills blocks with a pattern and compares it before they are freed. Finds an allocator that gives
-//! the same memory to two blocks, or loses the content of a block.
+//! Pattern that fills blocks and is compared before they are freed. Detects an allocator that
+//! returns overlapping blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
@@ -22,7 +22,7 @@ const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 /// Maximum alignment that malloc guarantees.
 const GUARANTEED: usize = 16;
 
-/// Returns the offsets of the words of a block that are filled, each with the number of its bytes.
+/// Returns the offset of each word of a block that is filled, with the word's length in bytes.
 fn filled(size: usize) -> impl Iterator<Item = (usize, usize)> {
     let (front, back) = match size <= WHOLE {
         true => (size, size),
@@ -48,7 +48,7 @@ fn pattern(slot: u32, place: usize) -> [u8; WORD] {
 pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     for (place, length) in filled(size) {
         let word = pattern(slot, place);
-        // SAFETY: `filled` names bytes of the block.
+        // SAFETY: `filled` returns only ranges within `size` bytes.
         unsafe {
             block
                 .add(place)
@@ -95,8 +95,8 @@ pub(super) fn aligned(block: *const u8, alignment: usize, size: usize) {
     }
 }
 
-/// Returns the alignment that malloc guarantees for a size: that of every object of at most this
-/// size.
+/// Returns the alignment that malloc guarantees for a size. It suffices for every object of at most
+/// this size.
 pub(super) fn guaranteed(size: usize) -> usize {
     match size {
         0 => 1,
@@ -110,7 +110,7 @@ pub(super) fn guaranteed(size: usize) -> usize {
 /// `block` has `size` bytes, and no other thread uses them.
 pub(super) unsafe fn zeroed(block: *const u8, size: usize) {
     for (place, length) in filled(size) {
-        // SAFETY: `filled` names bytes of the block.
+        // SAFETY: `filled` returns only ranges within `size` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
             let byte = place + byte;

@@ -16,10 +16,9 @@ pub(super) const FIRST_PIECE: u64 = 512;
 /// Number of operations of a group.
 const GROUP: usize = 4;
 
-/// Runs a thread's operations to their end, in groups. The highest bits of a group's words say
-/// which operations are frees, and one jump leads to the code for this order of mallocs and frees.
-/// If a program makes and frees at random, the processor therefore mispredicts one jump for each
-/// group, not for each operation.
+/// Runs a thread's operations to their end, in groups. The highest bits of a group's words show
+/// which operations are frees. One jump leads to the code for this order of mallocs and frees. In a
+/// random order of calls, the processor thus mispredicts one jump per group, not one per operation.
 ///
 /// A malloc and a free take few instructions. All other operations have a null pointer in their
 /// slot, which ends the group.
@@ -304,8 +303,8 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
     next
 }
 
-/// Checks the promises of the call that made a block, and fills the block. `first` is the first
-/// field of its operation; a resize kept the content of `kept` bytes.
+/// Checks the alignment and the content that the call guarantees for a new block, and fills the
+/// block. `first` is the first field of the operation. A resize kept the content of `kept` bytes.
 ///
 /// # Safety
 /// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,

@@ -50,7 +50,7 @@ impl Call {
         matches!(self.what, What::Make { .. })
     }
 
-    /// Returns the call with a size of at most this.
+    /// Returns the call with its size limited to `most`.
     pub(super) fn at_most(self, most: u64) -> Self {
         let mut call = self;
         match &mut call.what {
@@ -61,7 +61,7 @@ impl Call {
     }
 }
 
-/// Number of the call that made each live block, while a trace is read.
+/// Map from each live block's number in the trace to the ID of the call that made it.
 #[derive(Default)]
 struct Makers(HashMap<u64, u32>);
 
@@ -156,7 +156,7 @@ impl Script {
         self.calls.is_empty()
     }
 
-    /// Returns the program with these calls instead.
+    /// Returns the program with its calls replaced by `calls`.
     pub(super) fn with(&self, calls: Vec<Call>) -> Self {
         Self {
             recording: self.recording.clone(),
