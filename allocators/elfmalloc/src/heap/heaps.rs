@@ -23,7 +23,7 @@ use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::partial::Slabs;
 use crate::slabs::shards::Shards;
 use crate::units::amount::Units;
-use crate::units::large::MappedBlocks;
+use crate::units::mapped_blocks::MappedBlocks;
 use crate::units::memory::Memory;
 
 /// State that all threads share.

@@ -8,7 +8,8 @@ use crate::heap::heaps::Heaps;
 use crate::misuse::Misuse;
 use crate::size_class::UNIT;
 use crate::units::amount::Units;
-use crate::units::large::{self, GROWS_BY_REMAP, Large};
+use crate::units::large::{self, Large};
+use crate::units::mapped_blocks::GROWS_BY_REMAP;
 
 /// Allocates a block of at least `size` bytes at a multiple of `alignment`. Works for any size, but
 /// is meant for sizes above the largest class.
