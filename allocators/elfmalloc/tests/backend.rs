@@ -267,15 +267,16 @@ fn without_memory_there_is_none_and_later_there_is_again() {
 
 #[test]
 fn idle_units_are_purged_and_read_as_zero() {
+    const SIZE: usize = 3 << 20;
     let backend = backend(1 << 30);
-    let large = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
+    let large = allocate_large(&backend, SIZE, UNIT).expect("there is memory");
     assert!(large.clean);
     // SAFETY: the block belongs to the test until it is freed.
     unsafe {
-        large.block.as_ptr().write_bytes(7, 8 << 20);
+        large.block.as_ptr().write_bytes(7, SIZE);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
         assert!(
-            !allocate_large(&backend, 8 << 20, UNIT)
+            !allocate_large(&backend, SIZE, UNIT)
                 .expect("there is memory")
                 .clean
         );
@@ -283,10 +284,10 @@ fn idle_units_are_purged_and_read_as_zero() {
     }
     assert_eq!(
         backend.memory().purge_units(Units::MAX),
-        Units::filled_by(8 << 20)
+        Units::filled_by(SIZE)
     );
     backend.check();
-    let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
+    let again = allocate_large(&backend, SIZE, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
     assert!(again.clean);
     // SAFETY: the block belongs to the test.

@@ -19,7 +19,7 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
     if fits && let Some(large) = allocate_in_run(heaps, units, alignment) {
         return Some(large);
     }
-    if let Some(large) = heaps.mapped.map(&heaps.memory().pages, size, alignment) {
+    if let Some(large) = heaps.mapped.map(heaps.memory(), size, alignment) {
         heaps.before_mapping(units);
         return Some(large);
     }
@@ -48,7 +48,7 @@ fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -
 /// Allocates a block to replace a block that could not grow in place.
 pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull<u8>> {
     let own = if size >= GROWS_BY_REMAP {
-        heaps.mapped.map(&heaps.memory().pages, size, 1)
+        heaps.mapped.map(heaps.memory(), size, 1)
     } else {
         None
     };

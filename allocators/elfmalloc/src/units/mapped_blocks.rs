@@ -2,9 +2,12 @@
 
 use core::ptr::NonNull;
 
-use heapdrome_pages::{Access, Lock, Pages, Remap};
+use heapdrome_pages::{Access, Advice, Lock, Pages, Remap};
 
-use crate::size_class::UNIT;
+use crate::size_class::{UNIT, UNIT_SHIFT};
+use crate::units::amount::Units;
+use crate::units::arena::HUGE;
+use crate::units::growth::HUGE_FROM;
 use crate::units::large::{Large, forget, large_at, resize_large};
 use crate::units::mapped::{Mapped, MappedTable};
 use crate::units::memory::Memory;
@@ -12,6 +15,19 @@ use crate::units::memory::Memory;
 /// Size from which a block that must move to grow gets its own mapping. The system can move a
 /// mapping without copying.
 pub const GROWS_BY_REMAP: usize = 1 << 20;
+
+/// Returns whether the unused part of a last huge page would be small in proportion.
+fn suits_huge_pages(bytes: usize) -> bool {
+    Units::filled_by(bytes).count() >= HUGE_FROM
+}
+
+/// Requests huge pages for a block's mapping if they suit it, unless the settings refuse them.
+fn request_huge_pages<P: Pages>(memory: &Memory<P>, base: NonNull<u8>, bytes: usize) {
+    if suits_huge_pages(bytes) && memory.pool.lock().huge.wanted() {
+        // SAFETY: the mapping belongs to one block, whose contents the advice does not change.
+        unsafe { memory.pages.advise(base, bytes, Advice::HugePages) };
+    }
+}
 
 /// Blocks with their own mappings.
 #[derive(Debug)]
@@ -36,10 +52,22 @@ impl MappedBlocks {
     }
 
     /// Allocates a block with its own mapping.
-    pub fn map(&self, pages: &impl Pages, size: usize, alignment: usize) -> Option<Large> {
+    pub fn map<P: Pages>(
+        &self,
+        memory: &Memory<P>,
+        size: usize,
+        alignment: usize,
+    ) -> Option<Large> {
+        let pages = &memory.pages;
         let page = pages.page_size();
         let bytes = size.max(1).checked_next_multiple_of(page)?;
-        let base = pages.reserve(bytes, alignment.max(page), Access::ReadWrite)?;
+        let huge = if suits_huge_pages(bytes) {
+            HUGE << UNIT_SHIFT
+        } else {
+            page
+        };
+        let base = pages.reserve(bytes, alignment.max(huge), Access::ReadWrite)?;
+        request_huge_pages(memory, base, bytes);
         let entry = Mapped::whole(base, bytes);
         if !self.table.lock().insert(pages, entry) {
             // SAFETY: the mapping was just made, and no other code uses it.
@@ -54,12 +82,13 @@ impl MappedBlocks {
 
     /// Allocates a block with its own mapping between inaccessible pages. The block ends as close
     /// to the inaccessible page behind it as its alignment allows.
-    pub fn map_guarded(
+    pub fn map_guarded<P: Pages>(
         &self,
-        pages: &impl Pages,
+        memory: &Memory<P>,
         size: usize,
         alignment: usize,
     ) -> Option<NonNull<u8>> {
+        let pages = &memory.pages;
         let page = pages.page_size();
         let front = alignment.max(page);
         let inner = size.max(1).checked_next_multiple_of(page)?;
@@ -82,6 +111,7 @@ impl MappedBlocks {
                 pages.release(base, bytes);
                 return None;
             }
+            request_huge_pages(memory, start, inner);
             NonNull::new(entry.block)
         }
     }
@@ -150,7 +180,7 @@ impl MappedBlocks {
         // bytes from now on.
         unsafe {
             if large_at(memory, block.addr().get()).is_none() {
-                return self.remap(&memory.pages, block, size);
+                return self.remap(memory, block, size);
             }
             if resize_large(memory, block, size) {
                 return Some(block);
@@ -166,12 +196,13 @@ impl MappedBlocks {
     /// # Safety
     ///
     /// If there is such a block, it belongs to the caller.
-    unsafe fn remap(
+    unsafe fn remap<P: Pages>(
         &self,
-        pages: &impl Pages,
+        memory: &Memory<P>,
         block: NonNull<u8>,
         size: usize,
     ) -> Option<NonNull<u8>> {
+        let pages = &memory.pages;
         let bytes = size.max(1).checked_next_multiple_of(pages.page_size())?;
         let mut mapped = self.table.lock();
         let entry = mapped
@@ -183,6 +214,7 @@ impl MappedBlocks {
         // SAFETY: the mapping belongs to the block, which belongs to the caller, by this function's
         // contract.
         let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
+        request_huge_pages(memory, moved, bytes);
         mapped.remove(block.addr().get());
         let entry = Mapped::whole(moved, bytes);
         // Removing the entry left a free entry, so this insertion succeeds.
@@ -224,6 +256,7 @@ impl MappedBlocks {
                 pages.release(base, held);
                 return None;
             }
+            request_huge_pages(memory, base, bytes);
             forget(memory, run, block);
             memory.with_pool(|pool| pool.free(block.as_ptr(), units, false));
             Some(base)

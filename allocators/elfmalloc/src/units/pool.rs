@@ -47,7 +47,7 @@ pub struct Run {
 #[repr(C)]
 pub struct Pool {
     count: usize,
-    huge: HugePages,
+    pub(super) huge: HugePages,
     with_states: bool,
     /// Whether there is a class map. The class map covers only the first arena, as does the fast
     /// path to the states of blocks.
@@ -325,7 +325,7 @@ impl Pool {
         alignment: usize,
     ) -> Option<(usize, usize)> {
         let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
-        let huge = self.huge != HugePages::Refused;
+        let huge = self.huge.wanted();
         let mut is_full = false;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate().rev() {
             match commit(arena, pages, huge, count, slack) {
