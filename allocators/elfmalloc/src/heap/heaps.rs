@@ -14,7 +14,8 @@ use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Rela
 
 use heapdrome_pages::{EventCount, Lock, Pages};
 
-use crate::heap::thread_heap::{AllHeaps, AnyHeap, HeapList, HeapRef, ThreadHeap};
+use crate::heap::heap_list::{AllHeaps, HeapList};
+use crate::heap::thread_heap::{AnyHeap, HeapRef, ThreadHeap};
 use crate::misuse::report;
 use crate::settings::Settings;
 use crate::size_class::SizeClass;

@@ -1,4 +1,4 @@
-//! Thread heaps, and the lists of all heaps and of unused heaps.
+//! Thread heaps, and the handles through which threads use them.
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -53,9 +53,9 @@ pub struct ThreadHeap {
     /// The heap's own shard, and a pointer to the shard to which the thread is attached.
     attachment: Attachment,
     /// Next heap in the list of heaps without a thread. The list's lock guards it.
-    next_idle: Cell<Option<AnyHeap>>,
+    pub(super) next_idle: Cell<Option<AnyHeap>>,
     /// Next heap in the list of all heaps. Written before the heap is listed.
-    next: Cell<Option<AnyHeap>>,
+    pub(super) next: Cell<Option<AnyHeap>>,
 }
 
 // A heap lies in one block of the allocator's own memory, whose block sizes are powers of two.
@@ -161,7 +161,7 @@ pub struct AnyHeap(NonNull<ThreadHeap>);
 impl AnyHeap {
     /// Returns the heap.
     #[inline]
-    fn heap<'a>(self) -> &'a ThreadHeap {
+    pub(super) fn heap<'a>(self) -> &'a ThreadHeap {
         // SAFETY: heaps are never freed, and all of their fields are cells, atomics and locks.
         // Callers use no cells of another thread's heap, except links of lists whose lock they
         // hold.
@@ -275,81 +275,5 @@ impl Deref for HeapRef {
         // SAFETY: heaps are never freed, this heap belongs to the calling thread, and all of its
         // fields are cells, atomics and locks.
         unsafe { self.0.as_ref() }
-    }
-}
-
-/// Lists of all heaps and of unused heaps, guarded by a lock.
-#[derive(Debug)]
-pub struct HeapList {
-    all: Option<AnyHeap>,
-    idle: Option<AnyHeap>,
-}
-
-// SAFETY: any thread may use the links of the listed heaps while it holds the lock of the lists.
-unsafe impl Send for HeapList {}
-
-impl HeapList {
-    /// Creates empty lists.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            all: None,
-            idle: None,
-        }
-    }
-
-    /// Adds a new heap, which is in no list.
-    pub(super) fn add(&mut self, heap: AnyHeap) {
-        heap.heap().next.set(self.all);
-        self.all = Some(heap);
-    }
-
-    /// Removes and returns a heap from the list of unused heaps.
-    pub(super) fn take_idle(&mut self) -> Option<AnyHeap> {
-        let heap = self.idle?;
-        self.idle = heap.heap().next_idle.get();
-        Some(heap)
-    }
-
-    /// Adds a heap to the list of unused heaps. It stays in the list of all heaps.
-    pub(super) fn put_idle(&mut self, heap: AnyHeap) {
-        heap.heap().next_idle.set(self.idle);
-        self.idle = Some(heap);
-    }
-
-    /// In the child of a fork, passes every heap except `own` to `forget`, and marks it as unused.
-    pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
-        self.idle = None;
-        for heap in self.all().filter(|heap| Some(*heap) != own) {
-            forget(heap);
-            self.put_idle(heap);
-        }
-    }
-
-    /// Returns all heaps. The result stays valid without the lock, but lacks heaps that are added
-    /// later.
-    #[must_use]
-    pub const fn all(&self) -> AllHeaps {
-        AllHeaps(self.all)
-    }
-}
-
-impl Default for HeapList {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Iterator over all heaps that existed at some moment.
-#[derive(Clone, Copy, Debug)]
-pub struct AllHeaps(Option<AnyHeap>);
-
-impl Iterator for AllHeaps {
-    type Item = AnyHeap;
-
-    fn next(&mut self) -> Option<AnyHeap> {
-        let here = self.0?;
-        self.0 = here.heap().next.get();
-        Some(here)
     }
 }
