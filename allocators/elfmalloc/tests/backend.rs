@@ -131,6 +131,7 @@ fn generated_programs<F: FrontEnd>() {
     }
     // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
+    backend.release_kept();
     backend.check();
     assert_eq!(
         backend.shards.slabs(),
@@ -380,6 +381,7 @@ fn statistics_say_what_is_live_kept_and_counted() {
         detach(&backend, heap);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
+    backend.release_kept();
     let after = Snapshot::of(&backend);
     assert_eq!(after.classes[class.number()].remote_frees, many as u64);
     assert_eq!(
@@ -415,6 +417,7 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     }
     // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
+    backend.release_kept();
     backend.check();
     assert_eq!(backend.shards.slabs(), 0);
     assert!(!front.owns(class, last.addr()));

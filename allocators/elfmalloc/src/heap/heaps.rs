@@ -15,7 +15,7 @@ use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Rela
 use heapdrome_pages::{EventCount, Lock, Pages};
 
 use crate::heap::heap_list::{AllHeaps, HeapList};
-use crate::heap::thread_heap::{AnyHeap, HeapRef, ThreadHeap};
+use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::misuse::report;
 use crate::settings::Settings;
 use crate::size_class::SizeClass;
@@ -26,6 +26,10 @@ use crate::slabs::shards::Shards;
 use crate::units::amount::Units;
 use crate::units::mapped_blocks::MappedBlocks;
 use crate::units::memory::Memory;
+
+/// Divisor of the budget: magazines that may hold at most the budget divided by this number stay
+/// full while their thread is idle, or after it has ended.
+const KEPT_PART: usize = 8;
 
 /// State that all threads share.
 ///
@@ -131,34 +135,45 @@ impl<P: Pages> Heaps<P> {
     /// `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
-        let heap = match list.take_idle() {
+        let heap = match list.take() {
             Some(heap) => heap,
             None => self.new_heap(&mut list)?,
         };
         drop(list);
-        // SAFETY: the heap is new or was idle, so no other thread uses it. From now on it belongs
-        // to this thread.
-        let heap = unsafe { heap.of_this_thread() };
         heap.outflow.forget();
         heap.front.set_map(&self.memory().map);
         self.shards.attach(heap.attachment());
         Some(heap)
     }
 
-    fn new_heap(&self, list: &mut HeapList) -> Option<AnyHeap> {
+    fn new_heap(&self, list: &mut HeapList) -> Option<HeapRef> {
         let memory = self.memory().structure(size_of::<ThreadHeap>())?;
         // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
         let heap = unsafe { ThreadHeap::write(memory, self.budget()) };
-        list.add(heap);
+        list.add(heap.as_any());
         Some(heap)
     }
 
-    /// Takes back a heap without blocks from an ending thread. Partial slabs that no other thread
+    /// Returns whether a thread's magazines may hold so few bytes that it keeps them while it is
+    /// idle.
+    pub(super) fn has_small_magazines(&self, heap: HeapRef) -> bool {
+        let whole = self.budget();
+        whole.saturating_sub(heap.budget.get()) <= whole / KEPT_PART
+    }
+
+    /// Takes back the heap of an ending thread. Small magazines stay full for the next thread, but
+    /// only those of as many threads as can run in parallel. Partial slabs that no other thread
     /// uses become available to other threads.
     pub(super) fn leave(&self, heap: HeapRef) {
-        heap.budget.set(self.budget());
+        let may_keep =
+            self.has_small_magazines(heap) && self.list.lock().kept() < self.shards.most();
+        if may_keep {
+            heap.note_lengths();
+        } else {
+            self.empty(heap);
+        }
         let (was_last, _) = self.shards.detach(heap.attachment());
-        self.list.lock().put_idle(heap.as_any());
+        self.list.lock().put(heap, may_keep);
         if was_last {
             self.silences.advance();
         }

@@ -10,10 +10,6 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this
-/// number does not drain them.
-const KEPT_PART: usize = 8;
-
 /// Checks the clock and does the maintenance that is due: drains magazines, empties unused ones,
 /// and purges if an epoch has passed.
 pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
@@ -41,9 +37,8 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 /// and no other thread can empty its magazines.
 #[cold]
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
-    let whole = heaps.budget();
     let balance = heap.outflow.balance();
-    if whole.saturating_sub(heap.budget.get()) > whole / KEPT_PART {
+    if !heaps.has_small_magazines(heap) {
         for (class, magazine) in heap.magazines() {
             if magazine.capacity() != 0 {
                 empty_magazine(heaps, heap, class);

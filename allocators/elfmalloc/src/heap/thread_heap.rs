@@ -52,7 +52,7 @@ pub struct ThreadHeap {
     depot: Lock<Depot>,
     /// The heap's own shard, and a pointer to the shard to which the thread is attached.
     attachment: Attachment,
-    /// Next heap in the list of heaps without a thread. The list's lock guards it.
+    /// Next heap in a list of heaps without a thread. The lists' lock guards it.
     pub(super) next_idle: Cell<Option<AnyHeap>>,
     /// Next heap in the list of all heaps. Written before the heap is listed.
     pub(super) next: Cell<Option<AnyHeap>>,
@@ -62,13 +62,14 @@ pub struct ThreadHeap {
 const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
 
 impl ThreadHeap {
-    /// Creates a heap without blocks in `memory`. Its magazines may hold `budget` bytes of blocks.
+    /// Creates a heap of the calling thread, without blocks, in `memory`. Its magazines may hold
+    /// `budget` bytes of blocks.
     ///
     /// # Safety
     ///
     /// `memory` is zero, large enough and aligned for a heap, used by no other code, and never
     /// freed.
-    pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> AnyHeap {
+    pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> HeapRef {
         let heap: NonNull<Self> = memory.cast();
         // SAFETY: the memory is large enough and used by no other code. Every field that is not
         // valid as zero is written before it is read.
@@ -92,7 +93,7 @@ impl ThreadHeap {
             (&raw mut (*place).next_idle).write(Cell::new(None));
             (&raw mut (*place).next).write(Cell::new(None));
         }
-        AnyHeap(heap)
+        HeapRef(heap)
     }
 
     /// Returns the magazine of a class.
@@ -125,6 +126,13 @@ impl ThreadHeap {
         let length = self.magazine(class).length();
         // Relaxed: no other memory depends on this number.
         self.cached[class.number()].store(length as u16, Relaxed);
+    }
+
+    /// Records the number of blocks in each magazine, for statistics.
+    pub fn note_lengths(&self) {
+        for (class, _) in self.magazines() {
+            self.note_length(class);
+        }
     }
 
     /// Counts blocks that leave the heap.

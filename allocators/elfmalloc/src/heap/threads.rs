@@ -10,20 +10,14 @@ use crate::heap::thread_heap::HeapRef;
 use crate::slabs::free_blocks::FreeBlock;
 use crate::units::amount::Units;
 
-/// Detaches the heap of an ending thread. Gives its blocks back to their slabs; partial slabs that
-/// no other thread uses become available to other threads.
+/// Detaches the heap of an ending thread. Its magazines keep their blocks for the next thread if
+/// they are small. Partial slabs that no other thread uses become available to other threads.
 ///
 /// # Safety
 ///
 /// No other thread uses the heap: its thread has ended, or is the calling thread.
 pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_quarantine(heaps, heap);
-    empty_magazines(heaps, heap);
-    for (class, magazine) in heap.magazines() {
-        magazine.discard(&heap.metadata);
-        heap.front.set_own(class, 0, 0);
-    }
-    heaps.empty_depot(heap.as_any());
     heaps.leave(heap);
 }
 
@@ -51,9 +45,7 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 #[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
-    for (class, _) in heap.magazines() {
-        heap.note_length(class);
-    }
+    heap.note_lengths();
 }
 
 /// Returns as much memory as possible to the system, except `keep` bytes of free units. `heap` is

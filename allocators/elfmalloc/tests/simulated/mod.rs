@@ -102,6 +102,7 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
     HEAP.with(|attached| drop(Attached(Cell::new(attached.0.take()))));
     let counts = outcome.map(|()| {
         backend().check();
+        backend().release_kept();
         assert_eq!(backend().shards.slabs(), 0, "all blocks were freed");
         let statistics = Snapshot::of(backend());
         assert_eq!(statistics.all.live, 0, "all blocks were freed");

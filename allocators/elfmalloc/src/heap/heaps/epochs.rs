@@ -10,7 +10,7 @@ use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use super::Heaps;
 use crate::heap::depot::Chunks;
-use crate::heap::thread_heap::AnyHeap;
+use crate::heap::thread_heap::{AnyHeap, HeapRef};
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
@@ -51,6 +51,7 @@ impl<P: Pages> Heaps<P> {
         memory.as_idle(|| {
             self.shards.retire_idle_empties();
             self.empty_idle_depots();
+            self.empty_unclaimed(false);
         });
         let (excess, parts) = memory.pool.lock().end_epoch();
         let done = memory.purge_units(excess);
@@ -74,6 +75,37 @@ impl<P: Pages> Heaps<P> {
                 self.shards.retire_empties(&heap.attachment().shard());
             }
         }
+    }
+
+    /// Empties the heaps that ended threads left with blocks and that no thread has taken over
+    /// since the last call, or `all` of them.
+    fn empty_unclaimed(&self, all: bool) {
+        loop {
+            let Some(heap) = self.list.lock().take_kept(all) else {
+                break;
+            };
+            self.empty(heap);
+            self.shards.retire_empties(&heap.attachment().shard());
+            self.list.lock().put(heap, false);
+        }
+        self.list.lock().age_kept();
+    }
+
+    /// Gives all blocks of an ended thread's heap back to their slabs, and discards the slots of its
+    /// magazines.
+    #[cold]
+    pub(super) fn empty(&self, heap: HeapRef) {
+        for (class, magazine) in heap.magazines() {
+            magazine.remove_oldest(magazine.length(), |blocks| self.give_from(heap, blocks));
+            magazine.discard(&heap.metadata);
+            heap.front.set_own(class, 0, 0);
+        }
+        heap.note_lengths();
+        if let Some(coalescer) = heap.coalescer() {
+            coalescer.empty(|blocks| self.give_from(heap, blocks));
+        }
+        self.empty_depot(heap.as_any());
+        heap.budget.set(self.budget());
     }
 
     /// Gives all blocks in all depots back to their slabs.
@@ -100,6 +132,7 @@ impl<P: Pages> Heaps<P> {
     /// Gives all blocks in depots back to their slabs, and all empty slabs to the pool.
     #[cold]
     pub fn release_kept(&self) {
+        self.empty_unclaimed(true);
         self.empty_depots();
         self.retire_empties();
     }
