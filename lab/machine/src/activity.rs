@@ -13,7 +13,7 @@ use crate::tell::{good, note, read, unreadable, warning};
 /// Duration of the observation.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// Processor time by kind, from the first line of `/proc/stat`.
+/// Total and stolen time of all processors in clock ticks, from the first line of `/proc/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     all: u64,
@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// Returns all conditions that require an observation over time. Takes [`WINDOW`].
+/// Returns the conditions of other programs' activity. Observes the machine for [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);
@@ -66,7 +66,7 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// Returns the summed times of all processors.
+/// Returns the summed times of all processors; `None` if the kernel does not report stolen time.
 fn times(stat: &str) -> Option<Times> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let numbers: Option<Vec<u64>> = line
@@ -162,7 +162,7 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     }
 }
 
-/// Lists processes that used a processor during the observation.
+/// Checks for processes that kept a processor busy during the observation. Lists the three busiest.
 fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u64)>) -> Condition {
     const NAME: &str = "busy processes";
     const MEANING: &str = "they compete with the runs for processors and caches";
@@ -189,7 +189,8 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
     }
 }
 
-/// Checks whether heat throttled the processor during the observation.
+/// Checks whether heat throttled the processor, during the observation or at any time since the
+/// start.
 fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
     const NAME: &str = "thermal throttling";
     const MEANING: &str = "a hot processor slows down, the later runs of a race most";

@@ -6,7 +6,7 @@ use heapdrome_schema::Condition;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Returns the processor's name from the text of `/proc/cpuinfo`, on x86 and on ARM.
+/// Returns the processor's name from the text of `/proc/cpuinfo` on x86 or ARM, or `unknown`.
 pub(crate) fn name(cpuinfo: &str) -> String {
     let field = |key: &str| {
         let named = cpuinfo.lines().find_map(|line| {

@@ -175,7 +175,8 @@ fn why_not(entrant: &EntrantResult) -> String {
     }
 }
 
-/// Returns the remarks on the race that fit into `room` lines. `--full` prints all remarks.
+/// Returns the first remarks on the race, shortened to [`LINES_OF_ONE`] lines each, as far as they
+/// fit into `room` lines. `--full` prints all remarks.
 fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
     let mut left = room;
@@ -190,7 +191,8 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
 }
 
 /// Returns the line that runs the command under `entrant`: with its environment if the line fits
-/// into `room` characters, otherwise with `heapdrome exec`.
+/// into `room` characters, otherwise with `heapdrome exec`. If neither fits, `COMMAND` replaces the
+/// command.
 fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));

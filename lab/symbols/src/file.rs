@@ -43,7 +43,8 @@ impl Files {
     }
 }
 
-/// Returns the file at the path of a module, if its build is the recorded one.
+/// Returns the content of the file at the path of a module, unless its build differs from the
+/// recorded one. If no build id was recorded, accepts any build.
 fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     let bytes = read(Path::new(&module.path)).map_err(Trouble::Unreadable)?;
     let found = build_id(&bytes)?;
@@ -79,8 +80,8 @@ fn build_id(bytes: &[u8]) -> Result<String, Trouble> {
     Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the path of a build id's debug information. A build id with characters other than
-/// hexadecimal digits has no path.
+/// Returns the path of a build id's debug information. A build id of at most two characters, or
+/// with characters other than hexadecimal digits, has no path.
 fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
     let is_plain = build_id.len() > 2 && build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_plain.then(|| {

@@ -4,7 +4,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// Returns the arguments of the command line.
+/// Returns the arguments of the command line, without the program's name.
 pub fn words() -> Vec<String> {
     let words = std::env::args_os().skip(1);
     words

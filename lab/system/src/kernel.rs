@@ -16,7 +16,8 @@ pub fn chosen(choices: &str) -> Option<&str> {
     words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
-/// Returns the number after `key` in a text of key-value lines.
+/// Returns the number after `key` in a text of key-value lines. `key` is the whole first word,
+/// including a colon.
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
