@@ -7,8 +7,8 @@ use crate::{Exporter, ReportError};
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
 /// Rounds are counted from 1. `peak_tree_bytes` is measured in untimed runs, so its round is the
-/// number of the untimed run. A value that is not a number is an empty field. For an entrant
-/// without samples, the last three fields are empty.
+/// number of the untimed run. A value that is not finite is an empty field. For an entrant without
+/// samples, the last three fields are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 

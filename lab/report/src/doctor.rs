@@ -6,8 +6,8 @@ use crate::foreign;
 use crate::paint::Paint;
 use crate::words;
 
-/// Formats the conditions of a machine, the most serious first, each with its meaning and remedy.
-/// No line is wider than `width` characters (at least 40), except commands to copy.
+/// Formats the conditions of a machine, the most serious first, then a summary. No line is wider
+/// than `width` characters (at least 40), except commands to copy.
 pub fn render(conditions: &[Condition], width: usize, colour: bool) -> String {
     let paint = Paint(colour);
     let width = width.max(40);

@@ -46,7 +46,7 @@ pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     })
 }
 
-/// Formats the environment of an entrant, such as `A=1 B=2`.
+/// Formats an entrant's own environment variables, such as `A=1 B=2`.
 pub(crate) fn settings(entrant: &EntrantResult) -> String {
     let pairs = entrant
         .settings

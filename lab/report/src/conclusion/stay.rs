@@ -166,7 +166,7 @@ fn does(names: &[String], [one, many]: [&str; 2]) -> String {
     format!("{} {verb}", listed(names))
 }
 
-/// Formats the difference that may have gone undetected, with advice if it is large.
+/// Formats the difference that may have gone undetected, with advice if the race is `unclear`.
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
     let smallest = prose::smallest_differences(sheet.result);
     let sure = if smallest.is_empty() {

@@ -15,7 +15,7 @@ use crate::plot::{Looks, Plot};
 pub(super) struct Packed(RefCell<Vec<String>>);
 
 impl Packed {
-    /// Adds a drawing, and returns the number of its line in [`text`](Self::text).
+    /// Adds a drawing, and returns the number of its line in [`text`](Self::text), counted from 0.
     fn add(&self, drawing: &Markup) -> usize {
         let mut all = self.0.borrow_mut();
         all.push(drawing.0.replace('\n', " "));

@@ -70,7 +70,7 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
     }
 }
 
-/// Formats the summary, such as `12 rounds; noise floor ...`.
+/// Formats the summary, such as `12 rounds. Noise floor: ...`.
 fn summary(result: &RaceResult) -> String {
     let rounds = words::count(u64::from(result.rounds), "round");
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))

@@ -1,4 +1,5 @@
-//! Curves over a parameter, one for each allocator. The axes are logarithmic if possible.
+//! Curves over a parameter, one for each allocator. The vertical axis is logarithmic; the
+//! horizontal axis is if its values double.
 
 use std::fmt::Write;
 
@@ -28,7 +29,7 @@ const APART: f64 = 15.0;
 /// Margin on the left of the first value and on the right of the last.
 const MARGIN: f64 = 12.0;
 /// Horizontal distance between two intervals at one value, if there is space. The intervals at one
-/// value take at most the share [`SPREAD`] of the distance between two values.
+/// value take at most the share [`SPREAD`] of the smallest distance between two values.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 

@@ -248,7 +248,7 @@ fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> 
 
 /// Returns the ends of a scale that contains 1 and every ratio. Each of `ratios` is a ratio with
 /// the ends of its interval. The scale contains the intervals only as far as the ratios remain
-/// distinguishable.
+/// distinguishable. `margin` is the factor that extends the scale on both sides.
 pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
     let known = || ratios.iter();
     let low = known().fold(1.0, |low: f64, [at, _, _]| low.min(*at));
