@@ -87,7 +87,7 @@ impl Scale {
             .unwrap_or_default()
     }
 
-    /// Returns about `count` round values in steps of 1, 2 or 5.
+    /// Returns about `count` round values in steps of 1, 2 or 5 times a power of ten.
     pub(crate) fn round_ticks(&self, count: f64) -> Vec<f64> {
         let raw = (self.high - self.low) / count.max(1.0);
         let power = 10_f64.powf(raw.log10().floor());

@@ -66,7 +66,8 @@ fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
     rows
 }
 
-/// Returns the drawings of searches; empty if no limit was found. Their names begin with `prefix`.
+/// Returns the drawings of searches; empty if neither a limit nor a peak is known. Their names
+/// begin with `prefix`.
 pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<Plot> {
     let rows = rows(searches);
     let slower = (0..KINDS.len()).filter_map(|kind| slower_at(&rows, kind, prefix, looks));

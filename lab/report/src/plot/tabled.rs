@@ -8,7 +8,7 @@ use super::measures::Unit;
 pub(super) const RATE: &str = "ops/s";
 pub(super) const THREADS: &str = "thr";
 
-/// A value with its position, and its interval if there is one.
+/// A value with its position, and the ends of its interval or its quartiles if they are known.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) place: f64,
@@ -40,7 +40,8 @@ pub(super) fn curves(table: &Table) -> Option<Named> {
     }
 }
 
-/// Parses a figure of a table: a number with commas, or a time.
+/// Parses a figure of a table: a number with commas, or a time. Returns `None` for other text and
+/// for figures that are not above 0.
 pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
     let number: f64 = number.replace(',', "").parse().ok()?;

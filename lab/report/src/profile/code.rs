@@ -17,7 +17,7 @@ pub(crate) const NO_STACK: &str = "(no stack recorded)";
 /// little time.
 const LOOKED_AT: usize = 2000;
 
-/// Maximum length of template arguments that are shown, in bytes.
+/// Maximum length of template arguments that are shown, in bytes with the brackets.
 const ARGUMENTS: usize = 16;
 
 /// Names of functions that pass a request on to an allocator.
@@ -107,7 +107,7 @@ fn from_requester(names: &[String]) -> &[String] {
         WRAPPERS.contains(&name.as_str()) || WRAPPING.iter().any(|begin| name.starts_with(begin))
     };
     let wrappers = names.iter().take_while(|name| is_wrapper(name)).count();
-    // If no other function is known, keep the innermost wrapper.
+    // If no other function is known, keep the outermost wrapper.
     &names[wrappers.min(names.len().saturating_sub(1))..]
 }
 

@@ -75,7 +75,8 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     ]
 }
 
-/// Returns the functions that requested the most bytes at the peak.
+/// Returns the functions that requested the most bytes at the peak. Their names have at most
+/// `width` characters.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();

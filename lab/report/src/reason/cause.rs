@@ -9,7 +9,7 @@ use crate::entrant::{median, overhead, versus};
 /// machine slows the whole program, but not the separately measured cost of a page fault.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain below which a figure is not a cause.
+/// Minimum share of a gain for which a sentence mentions time in calls that is not the cause.
 const LITTLE: f64 = 0.05;
 
 /// Minimum ratio of two figures whose difference counts as a cause, and not as chance.
@@ -111,7 +111,7 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
 }
 
 /// Returns the share of the saved processor time that is saved in calls of the allocator; `None` if
-/// it is negligible.
+/// it is negligible or unknown.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)

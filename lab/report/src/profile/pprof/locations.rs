@@ -43,7 +43,8 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
 /// A location that samples refer to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Location {
-    /// A name that stands for a process, a function of the allocator, or a size.
+    /// A name that stands for a process, a function of the allocator, a range of sizes, or a
+    /// missing stack.
     MadeUp(String),
     /// A call in the code.
     Code(Frame),
