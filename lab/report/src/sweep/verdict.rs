@@ -9,7 +9,7 @@ use crate::plot::{Group, groups};
 use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
-/// Maximum number of changes of the lead that are listed. Further changes are only counted.
+/// Maximum number of changes of the lead that are listed. If there are more, they are only counted.
 const MOST_CHANGES: usize = 3;
 
 /// The leaders at one value.
