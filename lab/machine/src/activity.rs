@@ -82,7 +82,8 @@ fn times(stat: &str) -> Option<Times> {
     })
 }
 
-/// Returns the number of pages swapped in and out since the machine started.
+/// Returns the number of pages swapped in and out since the machine started; `None` if the text
+/// does not show it.
 fn swapped(vmstat: &str) -> Option<u64> {
     Some(keyed(vmstat, "pswpin")? + keyed(vmstat, "pswpout")?)
 }

@@ -16,7 +16,7 @@ pub(crate) fn cost() -> Option<f64> {
     tries.get(TRIES / 2).copied()
 }
 
-/// Measures the cost in one try.
+/// Measures the cost in one try. `None` if memory cannot be mapped.
 fn once() -> Option<f64> {
     let length = PAGES * PAGE;
     // SAFETY: the mapping is new and private to this function, and all writes are within `length`.

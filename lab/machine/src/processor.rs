@@ -50,7 +50,7 @@ pub(crate) fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// Returns the number of processors in a list such as `0-3,8`.
+/// Returns the number of processors in a list such as `0-3,8`; `None` if the list is malformed.
 pub(crate) fn list_length(list: &str) -> Option<usize> {
     let parts = list
         .trim()

@@ -24,7 +24,8 @@ pub(crate) fn may_write(path: &Path) -> bool {
     fs::accessat(fs::CWD, path, fs::Access::WRITE_OK, fs::AtFlags::EACCESS).is_ok()
 }
 
-/// Returns the number of bytes that this user may still write into the file system of `path`.
+/// Returns the number of bytes that this user may still write into the file system of `path`;
+/// `None` if the system does not report it.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let found = fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
@@ -43,7 +44,7 @@ pub(crate) fn kernel_release() -> String {
     uname().release().to_string_lossy().into_owned()
 }
 
-/// Returns the C library of this process and its version.
+/// Returns the C library of this process and its version, or `not glibc`.
 pub(crate) fn c_library() -> String {
     #[cfg(target_env = "gnu")]
     {

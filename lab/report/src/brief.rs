@@ -102,7 +102,7 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
 }
 
 /// Returns a sentence on the number of served processes, such as `each allocator served malloc in
-/// 12 of 12 processes.`
+/// 12 of 12 processes.` `None` if no entrant has a valid row.
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -134,7 +134,8 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Lists the entrants without a valid row, grouped by the reason.
+/// Lists the entrants without a valid row, grouped by the reason. Only the first [`REASONS`]
+/// reasons are printed.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {

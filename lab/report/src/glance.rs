@@ -188,7 +188,8 @@ struct Unit {
 }
 
 impl Unit {
-    /// Returns the unit that suits the baseline's median, or else the first known median.
+    /// Returns the unit that suits the baseline's median, or else the first known median; `None` if
+    /// no median is known.
     fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
         let median = |entrant: &EntrantResult| {
             let median = figure.series(sheet, entrant)?.median;

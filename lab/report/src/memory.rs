@@ -130,7 +130,7 @@ fn over_time(sheet: &Sheet<'_>, width: usize) -> Option<Column> {
     Some(Column::text("\nover time", lines))
 }
 
-/// Returns the ratio of the peaks of resident and requested memory, which is the allocator's
+/// Formats the ratio of the peaks of resident and requested memory, which is the allocator's
 /// overhead.
 fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     let resident = figure(sheet, entrant, RESIDENT);
@@ -218,7 +218,7 @@ fn hidden(entrant: &EntrantResult) -> Option<String> {
     (parts.swapped >= LEAST).then(|| format!("{} beside {resident} resident", parts.swapped))
 }
 
-/// Explains the term "after idle" for this race.
+/// Explains the term "after idle" for this race; `None` if no idle memory was measured.
 fn idleness(sheet: &Sheet<'_>) -> Option<String> {
     let idle = sheet.rows.iter().filter_map(|row| row.entrant.after_idle);
     let shortest = idle.map(|rest| rest.idle).min_by_key(|idle| idle.0)?;

@@ -201,7 +201,7 @@ pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     }
 }
 
-/// Returns a note on the outliers of a time.
+/// Returns a note on the outliers of a time; `None` if there are none.
 fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let times = times?;
     let far = times.outliers.iter();

@@ -32,7 +32,7 @@ pub struct Reason {
     pub gain: Gain,
     /// The cause that the evidence supports.
     pub cause: Cause,
-    /// A setting of the baseline's allocator that has this effect without another library.
+    /// A setting of the baseline's allocator that reaches much of the gain without another library.
     pub setting: Option<Setting>,
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
     little_time_remark(entrants).is_some()
 }
 
-/// Returns the baseline, and a proof that counted its calls; `None` if there is no such proof.
+/// Returns the baseline and its proof; `None` if the proof is missing or comes from another cell.
 fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
     let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
     let proof = baseline.proof.as_ref()?;

@@ -92,7 +92,7 @@ fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the debug information that the file of debug information at `path` shares with other
-/// files.
+/// files. `None` if there is none, or the shared file is missing or of another build.
 fn shared_by(bytes: &[u8], path: &Path) -> Option<Vec<u8>> {
     let file = object::File::parse(bytes).ok()?;
     let (name, id) = file.gnu_debugaltlink().ok()??;

@@ -30,7 +30,7 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // An entrant that left the race early had been shown to be worse.
+        // Outside suites, an entrant that left the race early had been shown to be worse.
         let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
         others.copied().collect::<Vec<Rival<'a>>>()
     };
@@ -85,9 +85,10 @@ fn cheaper<'a>(
 }
 
 /// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
-/// entrants that are better on it. Only entrants with a proof count. One that gains processor time
-/// or memory must not be slower. If it gains memory in a race that could show only large
-/// differences in time, it must be shown to be as fast as the baseline.
+/// entrants that are better on it. Returns `None` if there is no such figure. Only entrants with a
+/// proof count. One that gains processor time or memory must not be slower. If it gains memory in a
+/// race that could show only large differences in time, it must be shown to be as fast as the
+/// baseline.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -162,8 +163,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Formats the entrant's cost on other figures, such as ` if 12% more memory (1.4 MiB) is
-    /// acceptable`.
+    /// Formats the entrant's cost on other figures and the alternative, such as ` if 12% more
+    /// memory (1.4 MiB) is acceptable; else stay with system`. Empty if no cost was shown.
     fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
         let mut prices = Vec::new();

@@ -103,7 +103,7 @@ impl<'a> Conclusion<'a> {
     }
 
     /// Returns the cause of the gain, as far as the evidence supports one. For a setting, the cause
-    /// may name the entrant whose gain the setting matches.
+    /// may name the entrant whose gain the setting matches. `None` if no entrant is recommended.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {
@@ -114,7 +114,8 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns the recommended entrant; `None` if the recommendation is to change nothing.
+    /// Returns the recommended entrant; `None` if no entrant is recommended, or the recommended one
+    /// is the command as it runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
             Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),

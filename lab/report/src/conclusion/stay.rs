@@ -63,7 +63,8 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     }
 }
 
-/// Formats the statement that no rival differs by enough to matter.
+/// Formats the statement that no rival's time differs by enough to matter, with the findings on
+/// memory.
 fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let near = near();
     let who = match rivals {

@@ -98,7 +98,8 @@ pub(super) fn draw(
     draw_with(on, curves, what, (note, Ends::Intervals))
 }
 
-/// Returns a drawing of curves whose points have strokes of this kind.
+/// Returns a drawing of curves whose points have strokes of this kind; `None` if no curve has two
+/// points.
 pub(super) fn draw_with(
     on: &Across,
     curves: &[Curve],

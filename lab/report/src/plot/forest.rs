@@ -210,7 +210,8 @@ impl Forest<'_> {
     }
 }
 
-/// Returns the interval of the baseline's twin against the baseline, for wall time only.
+/// Returns the interval of the baseline's twin against the baseline; `None` if it is unknown, or
+/// the figure is not wall time.
 fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
     let floor = sheet
         .result

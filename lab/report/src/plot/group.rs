@@ -11,7 +11,7 @@ const LONGEST_STEM: usize = 100;
 
 /// Races of a collection that differ in only one parameter.
 pub(crate) struct Group<'a> {
-    /// Name of the cell or the swept command, after the values of other parameters.
+    /// Name of the cell, or of the swept workload with the values of other parameters.
     pub(crate) name: String,
     /// Stem of the names of the group's drawings, unique in the collection.
     pub(super) stem: String,

@@ -63,7 +63,8 @@ impl Look {
         self.place.map(|place| place % COLOURS.len())
     }
 
-    /// Returns the position among shapes or dashes. With each cycle, it shifts by `step`.
+    /// Returns the position among shapes or dashes; `None` for those of the baseline. With each
+    /// cycle, the position shifts by `step`.
     fn among(self, step: usize) -> Option<usize> {
         let place = match (self.place, self.again) {
             (None, 0) => return None,

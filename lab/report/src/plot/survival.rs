@@ -77,7 +77,8 @@ pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<P
         .collect()
 }
 
-/// Returns the drawing of the smallest limits, with one row for each allocator.
+/// Returns the drawing of the smallest limits, with one row for each allocator; `None` if neither a
+/// limit nor a peak is known.
 fn limits(rows: &[Row<'_>], prefix: &str, looks: &Looks) -> Option<Plot> {
     let of = |row: &Row<'_>| [row.peak(), row.smallest(0), row.smallest(1)];
     let known = || rows.iter().flat_map(of).flatten().map(|bytes| bytes as f64);
@@ -180,7 +181,8 @@ fn described(rows: &[Row<'_>]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the drawing of the slowdown at multiples of the smallest limit.
+/// Returns the drawing of the slowdown at multiples of the smallest limit; `None` if no allocator
+/// has two points.
 fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Option<Plot> {
     let curves: Vec<Curve> = rows
         .iter()

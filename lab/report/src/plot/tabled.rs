@@ -31,7 +31,7 @@ pub(super) fn column(table: &Table, head: &str) -> Option<usize> {
 /// Points by name, and the unit of their values.
 pub(super) type Named = (Vec<(String, Vec<Point>)>, Unit);
 
-/// Returns the points of a table over numbers of threads.
+/// Returns the points of a table over numbers of threads; `None` if the table has no such points.
 pub(super) fn curves(table: &Table) -> Option<Named> {
     match (column(table, RATE), column(table, THREADS)) {
         (Some(rate), Some(threads)) => long(table, [rate, threads]),
@@ -78,7 +78,8 @@ fn long(table: &Table, [rate, threads]: [usize; 2]) -> Option<Named> {
     Some((curves, Unit::Number))
 }
 
-/// Returns the curves of a table with a column for each number of threads.
+/// Returns the curves of a table with a column for each number of threads; `None` if it has no such
+/// column, no figures, or figures in several units.
 fn wide(table: &Table) -> Option<Named> {
     let count = |head: &String| head.strip_suffix(" thr")?.parse::<f64>().ok();
     let columns = table.heads.iter().enumerate();

@@ -253,7 +253,8 @@ fn end_of_arguments(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the index at which the parameter list at the end of a name begins.
+/// Returns the index at which the parameter list at the end of a name begins; `None` if the name
+/// does not end with one.
 fn parameters(name: &str) -> Option<usize> {
     if !name.ends_with(')') {
         return None;

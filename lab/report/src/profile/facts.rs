@@ -141,7 +141,7 @@ fn peak(profile: &Profile, process: &ProcessProfile) -> String {
 }
 
 /// Formats two quantiles, such as `half are smaller than 64 B, nine in ten are smaller than 512 B`.
-/// `than` is the verb of both clauses.
+/// `than` is the verb of both clauses. `None` if there are no blocks.
 fn halves(digits: &Digits, tell: impl Fn(u64) -> String, than: &str) -> Option<String> {
     let [half, most] = [0.5, 0.9].map(|share| digits.below_which(share));
     let (half, most) = (half?, most?);
@@ -348,7 +348,7 @@ fn resizes(counts: &Counts) -> Option<String> {
 }
 
 /// Returns sentences on the memory that every allocator needs, and on the share that size classes
-/// add under the allocators that add the least and the most.
+/// add under the allocators that add the least and the most. `None` if no memory was requested.
 fn size_classes(profile: &Profile) -> Option<String> {
     let counts = &profile.all.counts;
     if counts.most_requested == 0 {

@@ -27,7 +27,8 @@ fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -
 }
 
 /// Returns the cause of a gain in time. Page faults are checked first, because they also occur
-/// within calls of the allocator and of the system.
+/// within calls of the allocator and of the system. Returns `None` if no figure accounts for enough
+/// of the gain.
 pub(super) fn of_time(
     result: &RaceResult,
     row: &EntrantResult,
@@ -127,7 +128,7 @@ fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
     })
 }
 
-/// Returns the cause of less memory.
+/// Returns the cause of less memory; `None` if the overhead is unknown or not lower.
 pub(super) fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
     let (ratio, known) = (overhead(row)?, overhead(baseline)?);
     (ratio < known).then_some(Cause::Fragmentation {
