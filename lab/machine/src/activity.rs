@@ -1,4 +1,4 @@
-//! Activity of other programs, observed for half a second.
+//! Load, stolen time, busy processes, swapping and throttling, observed for [`WINDOW`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;

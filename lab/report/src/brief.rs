@@ -67,8 +67,8 @@ impl Brief<'_> {
         })
     }
 
-    /// Returns the instructions to use the winner, the command that prints the full output, and the
-    /// conclusion.
+    /// Returns the instructions to use the winner if there is one, the command that prints the full
+    /// output, and the conclusion.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();
         let name = reproduce::for_the_eye(&[self.name.to_owned()]);

@@ -57,7 +57,7 @@ where
     bytes.map_err(|error| ReportError::Csv(error.to_string()))
 }
 
-/// Returns the records of an entrant, one for each sample.
+/// Returns the records of an entrant: one for each sample, or a single one if there are no samples.
 fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     let of_sample = |[round, metric, value]: [String; 3]| {
         let role = role(entrant.role).to_owned();

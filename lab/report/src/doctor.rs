@@ -57,8 +57,8 @@ fn told(condition: &Condition, width: usize, paint: Paint) -> String {
     text
 }
 
-/// Wraps `text` in lines of at most `width` characters. The first line follows `first`, the others
-/// are indented.
+/// Wraps `text` in lines of at most `width` characters. The first line begins with `first`, the
+/// others are indented by `indent` characters.
 fn fill(text: &str, width: usize, first: &str, indent: usize) -> String {
     let later = " ".repeat(indent);
     let options = textwrap::Options::new(width)

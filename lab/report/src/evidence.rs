@@ -1,4 +1,4 @@
-//! All recorded data of one entrant, compared with the baseline.
+//! The figures of one entrant in detail, compared with the baseline's.
 
 use std::fmt::Write as _;
 

@@ -10,7 +10,7 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
-/// Mark before a ratio whose interval contains 1.
+/// Mark before a ratio that shows no difference, or is unknown.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
 /// Mark after a ratio if the replay was shown to differ from its program in this figure.

@@ -200,7 +200,7 @@ fn verdict(compared: &Comparison, interval: bool) -> String {
     }
 }
 
-/// Returns the number of calls that reached the allocator.
+/// Formats the number of calls that reached the allocator.
 fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }

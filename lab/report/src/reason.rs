@@ -89,7 +89,8 @@ pub enum Cause {
         /// negligible.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not explain the gain, and no run tracked every block.
+    /// The timed runs do not explain the gain. Under the entrant or the baseline, no run tracked
+    /// every block.
     Unfollowed,
 }
 

@@ -157,7 +157,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds the main table. Returns the extent that fits.
+    /// Adds the main table. Returns its extent.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
             self.line("No entrant counts.");

@@ -57,8 +57,8 @@ fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     Ok(bytes)
 }
 
-/// Reads a regular file. A path in a trace may also name something else, such as a pipe that never
-/// ends.
+/// Reads a regular file of at most [`LARGEST`] bytes. A path in a trace may also name something
+/// else, such as a pipe that never ends.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() || about.len() > LARGEST {

@@ -4,7 +4,7 @@
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 /// Returns the kernel's current mode of transparent huge pages: `always`, `madvise` or `never`.
-/// `None` if the kernel does not support them.
+/// `None` if the kernel does not report it.
 pub fn huge_pages() -> Option<String> {
     let text = std::fs::read_to_string(HUGE_PAGES).ok()?;
     chosen(&text).map(str::to_owned)

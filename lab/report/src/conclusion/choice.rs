@@ -300,7 +300,8 @@ impl<'a> Choice<'a> {
         doubts
     }
 
-    /// Formats the known faults of the entrant that this command may trigger.
+    /// Formats the known faults of the entrant that this command may trigger. Of several, names
+    /// only the first and the number of all.
     fn faults(&self) -> String {
         let name = self.rival.name();
         match self.rival.entrant.known_faults.as_slice() {

@@ -47,7 +47,8 @@ pub enum Advice<'a> {
     Unclear,
     /// No recommendation: it was not proven which allocator served `malloc`.
     Unproven,
-    /// No recommendation: there are too few measurements.
+    /// No recommendation: there are too few measurements, there is no rival, or a replay supports
+    /// no claim.
     NoAnswer,
 }
 
@@ -60,7 +61,7 @@ pub struct Conclusion<'a> {
     pub what: String,
     /// The reason, as a sentence.
     pub why: String,
-    /// The confidence and the caveats, as a sentence.
+    /// The confidence and the caveats, in a few sentences; may be empty.
     pub sure: String,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn heading(collection: &Collection) -> String {
     }
 }
 
-/// Returns the section with everything that is known of a collection.
+/// Returns the complete section of a collection.
 pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
     let prefix = format!("r{}-", place.number);

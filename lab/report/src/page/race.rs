@@ -27,8 +27,8 @@ pub(super) fn heading(result: &RaceResult) -> String {
     format!("Allocators raced: {}", foreign::shorten(&of, 120))
 }
 
-/// Returns the section with everything that is known of a race. `prefix` makes the names of the
-/// section's drawings unique in the page.
+/// Returns the complete section of a race. `prefix` makes the names of the section's drawings
+/// unique in the page.
 pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {
         section id={ "result-" (place.number) } data-race {

@@ -322,7 +322,7 @@ fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     places
 }
 
-/// Formats a value with its interval.
+/// Formats a value with its interval or its quartiles, if they are known.
 fn told(point: &Point, unit: Unit) -> String {
     let value = unit.tell(point.value);
     match point.ends {

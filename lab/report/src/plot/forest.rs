@@ -311,7 +311,7 @@ fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     ])
 }
 
-/// Formats the figure with the words that the tables use.
+/// Formats the ratio of a row in the words of the tables; for the baseline, formats its own value.
 fn told(sheet: &Ranking<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
     let entrant = sheet.rows[place].entrant;
     let Some(ratio) = ratio else {

@@ -172,7 +172,7 @@ pub fn stem(text: &str) -> String {
     stem_within(text, 60)
 }
 
-/// Returns a stem of at most `longest` letters.
+/// Returns a stem of at most `longest` characters.
 fn stem_within(text: &str, longest: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let stem: String = foreign::line(text)

@@ -17,7 +17,7 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// Returns the names that have a curve.
+/// Returns the names that have a curve; empty for a published table.
 pub(super) fn names(table: &Table) -> Vec<String> {
     let found = curves(table).filter(|_| table.published.is_none());
     let found = found.map_or_else(Vec::new, |(curves, _)| curves);

@@ -188,7 +188,8 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     }
 }
 
-/// Returns the module and the address of a frame: `libx.so+0x12ab`.
+/// Returns the module and the address of a frame, such as `libx.so+0x12ab`, or only the address if
+/// the module is unknown.
 pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     let module = frame
         .module

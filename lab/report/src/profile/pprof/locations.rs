@@ -184,7 +184,7 @@ fn is_program(profile: &Profile, module: u32) -> bool {
 /// Mapping of one module, and the kinds of facts that are known about its locations.
 #[derive(Default)]
 struct Mapping {
-    /// The highest address.
+    /// The highest address of a location.
     last: u64,
     /// Whether any functions, any files, any lines and any inlined functions are known.
     has: [bool; 4],
