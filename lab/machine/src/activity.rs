@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// Returns the conditions of other programs' activity. Observes the machine for [`WINDOW`].
+/// Returns the conditions of the machine's activity. Takes [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);
@@ -163,7 +163,8 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     }
 }
 
-/// Checks for processes that kept a processor busy during the observation. Lists the three busiest.
+/// Checks for processes that used a noticeable share of a processor during the observation. Lists
+/// at most three, the busiest first.
 fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u64)>) -> Condition {
     const NAME: &str = "busy processes";
     const MEANING: &str = "they compete with the runs for processors and caches";

@@ -26,7 +26,7 @@ const YARDSTICK: &str = "cheapest";
 const FOLLOWED: &str = "From one untimed run that followed every block";
 
 /// Returns the evidence of the entrant of this name, in lines of at most `width` characters.
-/// Returns `None` if the race had no such entrant. The baseline's second run does not count.
+/// Returns `None` if the race had no such entrant. The baseline's twin does not count.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
     let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
     let row = result.entrants.iter().find(known)?;

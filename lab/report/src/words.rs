@@ -121,8 +121,8 @@ pub(crate) fn bare_ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
-/// Returns the number of decimals with which a ratio has three significant digits: at least three,
-/// and up to nine for ratios below 0.1.
+/// Returns the number of decimals with which a ratio has at least three significant digits: three,
+/// or up to nine for ratios below 0.1.
 fn ratio_decimals(ratio: f64) -> usize {
     let has_few = |decimals: &usize| ratio.abs() * 10_f64.powi(*decimals as i32) < 99.5;
     match ratio {

@@ -1,4 +1,4 @@
-//! Races to print: a typical race, and unusual races.
+//! Races to print: a typical race, an empty race, and parts for other races.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
