@@ -393,7 +393,7 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// Formats the number of rows for which a proof shows that the allocator served `malloc`.
+/// Formats the number of valid rows with a proof, such as `3 of 4 rows`. The twin does not count.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

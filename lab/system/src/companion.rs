@@ -12,7 +12,7 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// Prints the single line of the result.
+/// Prints the result, followed by a line break.
 ///
 /// # Errors
 /// When standard output cannot be written.

@@ -1,5 +1,5 @@
-//! Curves over a parameter, one for each allocator. The vertical axis is logarithmic; the
-//! horizontal axis is if its values double.
+//! Curves over a parameter, one for each allocator. The vertical axis is logarithmic, the
+//! horizontal one on request.
 
 use std::fmt::Write;
 

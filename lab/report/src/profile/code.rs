@@ -50,8 +50,8 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Prefixes of the names of further wrappers: the containers of the standard libraries of C++ and
-/// Rust, and the memory interface of Python.
+/// Prefixes of the names of further wrappers: the standard libraries of C++ and Rust with their
+/// containers, and the memory interface of Python.
 const WRAPPING: [&str; 11] = [
     "std::",
     "void std::",

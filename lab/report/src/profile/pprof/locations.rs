@@ -205,7 +205,8 @@ impl Mapping {
         }
     }
 
-    /// Returns the encoded mapping. It begins at 0, because addresses are offsets in the file.
+    /// Returns the encoded mapping. It begins at 0, because addresses are the virtual addresses of
+    /// the ELF file.
     fn message(self, locations: &mut Locations, profile: &Profile, module: u32) -> Message {
         let known = profile.code.modules.get(module as usize);
         let [path, build_id] = known.map_or([""; 2], |one| [&one.path[..], &one.build_id[..]]);
