@@ -56,8 +56,8 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// Formats the time in page faults. This time does not limit the possible savings of other
-/// allocators.
+/// Formats the time in page faults; empty if the cost of a fault or the number of faults is
+/// unknown. This time does not limit the possible savings of other allocators.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();

@@ -133,7 +133,7 @@ pub fn watch(child: &Child, limits: Limits, interrupt: &AtomicBool) -> Result<bo
     }
 }
 
-/// Reads a pipe in a thread, so that the child does not block on writing. Stops after
+/// Reads a pipe in a thread, so that the child does not block on writing. Closes the pipe after
 /// [`MOST_OUTPUT`] bytes.
 pub fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! Embedding of drawings in the page, either directly or packed.
 //!
-//! A collection has hundreds of drawings of its single races. They are folded, similar to each
+//! A collection may have hundreds of drawings of its single races. They are folded, similar to each
 //! other, and most of the page's content. So they are packed together. When the reader opens a
 //! race, the page's script inserts its drawings.
 

@@ -211,7 +211,8 @@ fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Opti
     draw(&on, &curves, what, note)
 }
 
-/// Returns the slowdown at each multiple of the smallest limit that has enough runs.
+/// Returns the slowdown at each multiple of the smallest limit, omitting multiples with too few
+/// runs or without a slowdown.
 fn points(search: &Survival) -> Vec<Point> {
     let shown = search
         .at
