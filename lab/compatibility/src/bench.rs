@@ -146,7 +146,8 @@ impl Bench {
     }
 }
 
-/// Creates a temporary folder that other users may enter, because some programs do not run as root.
+/// Creates a temporary folder that other users may enter and write, because some programs do not
+/// run as root.
 fn open_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
     let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777))?;

@@ -43,7 +43,7 @@ pub fn carried() -> &'static [Carried] {
     &CARRIED
 }
 
-/// Returns the built-in trace of this name.
+/// Returns the built-in trace of this name, if there is one.
 #[must_use]
 pub fn find_carried(name: &str) -> Option<&'static Carried> {
     carried().iter().find(|one| one.entry.name == name)

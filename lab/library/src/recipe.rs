@@ -73,7 +73,7 @@ pub(crate) struct Script {
     /// then runs the preparation and the server.
     #[serde(default)]
     pub refuses_root: bool,
-    /// Command that runs first and is not recorded.
+    /// Command that prepares the run, and is not recorded.
     pub prepare: Option<String>,
     /// Command of the small run. If there is a server, this is the load of the small run.
     pub small: String,
@@ -87,7 +87,7 @@ pub(crate) struct Script {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Service {
-    /// Command that starts the server and stays in the foreground.
+    /// Command that becomes the server by `exec`, and stays in the foreground.
     pub serve: String,
     /// Command that succeeds as soon as the server answers.
     pub ready: String,

@@ -131,7 +131,8 @@ pub(crate) fn machine(machine: &Machine) -> String {
     }
 }
 
-/// Describes the race: its rounds, its seed, and the reason for its end.
+/// Describes the race: its rounds, its seed, the reason for its end, the risk of a false verdict,
+/// its date, and the version of heapdrome.
 pub(crate) fn race(result: &RaceResult) -> String {
     let samples = result
         .entrants

@@ -20,7 +20,8 @@ pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     remarks.into_iter().flatten().collect()
 }
 
-/// Names every allocator of `rows` whose limit is indistinguishable from the smallest one.
+/// Names every allocator of `rows` whose limit is indistinguishable from the smallest one. `None`
+/// if fewer than two limits are known.
 fn least(rows: &[&Survival]) -> Option<String> {
     let known: Vec<_> = rows
         .iter()

@@ -142,7 +142,7 @@ pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
 }
 
 /// Returns a table of a figure: every allocator in every race; `None` if no valid row has the
-/// figure.
+/// figure. Names have at most `width` characters.
 pub(crate) fn summary(
     collection: &Collection,
     figure: &Followed,

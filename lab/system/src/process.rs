@@ -1,4 +1,4 @@
-//! Memory and clocks of this process, read without allocating.
+//! Memory, page faults and clocks of this process and its children, read without allocating.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -30,6 +30,7 @@ impl Memory {
 }
 
 /// Reads the beginning of a file in one `read`, at most the length of the buffer, and returns it.
+/// Returns an empty slice on an error.
 fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: `path` is a `CStr`, so it is readable and ends in a zero byte.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -43,7 +44,8 @@ fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     &buffer[..usize::try_from(length).unwrap_or(0)]
 }
 
-/// Returns the number after `name` at the start of a line, converted from KiB to bytes.
+/// Returns the number after `name` at the start of a line, converted from KiB to bytes; 0 if no
+/// line starts with `name`.
 fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
     let line = text
         .split(|byte| *byte == b'\n')

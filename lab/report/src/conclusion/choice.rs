@@ -15,15 +15,14 @@ pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Entrants that were not shown to be better or worse than the recommended one on the gain.
+    /// Other entrants that gain, and were not shown to be better or worse than the recommended one.
     pub(super) equals: Vec<Rival<'a>>,
-    /// An entrant that gains less and uses less memory.
+    /// Another entrant that gains, and was shown to use less memory than the recommended one.
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// Returns the recommended entrant: the fastest one that was shown to be faster; if there is none,
-/// the smallest one that was shown to be smaller. If [`cheaper`] finds another entrant, returns
-/// that one instead.
+/// Returns the recommended entrant: the alternative that [`cheaper`] finds, or else the [`best`] of
+/// the [`candidates`]. Returns `None` if there is no candidate.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -31,7 +30,7 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // An entrant that left the race early had been shown to be worse.
+        // Outside suites, an entrant that left the race early had been shown to be worse.
         let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
         others.copied().collect::<Vec<Rival<'a>>>()
     };
@@ -47,7 +46,7 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
 }
 
 /// Returns the entrant with the smallest product of time and memory, among those shown to use less
-/// memory than the recommended one.
+/// memory than the recommended one; `None` if the gain itself is memory.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -57,9 +56,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
 }
 
 /// Returns an alternative to the best entrant, among its equals with at least [`HALF`] of its gain.
-/// Prefers a setting of the baseline's allocator, because a setting is a smaller change than
-/// another library. Otherwise chooses the smallest product of time and memory among the entrants
-/// that were shown to use less memory than the best one and have a smaller product.
+/// Returns `None` if the best entrant is a setting. Prefers a setting of the baseline's allocator,
+/// because a setting is a smaller change than another library. Otherwise chooses the smallest
+/// product of time and memory among the entrants that were shown to use less memory than the best
+/// one and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -85,8 +85,10 @@ fn cheaper<'a>(
 }
 
 /// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
-/// entrants that are better on it. An entrant that gains processor time or memory must not be
-/// slower.
+/// entrants that are better on it. Returns `None` if there is no such figure. Only entrants with a
+/// proof count. One that gains processor time or memory must not be slower. If it gains memory in a
+/// race that could show only large differences in time, it must be shown to be as fast as the
+/// baseline.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -161,8 +163,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Formats the entrant's cost on other figures, such as ` if 12% more memory (1.4 MiB) is
-    /// acceptable`.
+    /// Formats the entrant's cost on other figures and the alternative, such as ` if 12% more
+    /// memory (1.4 MiB) is acceptable; else stay with system`. Empty if no cost was shown.
     fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
         let mut prices = Vec::new();
@@ -198,7 +200,7 @@ impl<'a> Choice<'a> {
         )
     }
 
-    /// Formats the comparison, such as `1.09x faster, 3.1% more memory`.
+    /// Formats the comparison of `one` with the baseline, such as `1.09x faster, 3.1% more memory`.
     fn told_of_smaller(&self, one: &Rival<'_>) -> String {
         let gain = one.on(self.gain);
         let gain = gain.map(|compared| words::comparison(compared, false));
@@ -298,7 +300,8 @@ impl<'a> Choice<'a> {
         doubts
     }
 
-    /// Formats the known faults of the entrant that this command may trigger.
+    /// Formats the known faults of the entrant that this command may trigger. Of several, names
+    /// only the first and the number of all.
     fn faults(&self) -> String {
         let name = self.rival.name();
         match self.rival.entrant.known_faults.as_slice() {

@@ -47,7 +47,8 @@ pub enum Advice<'a> {
     Unclear,
     /// No recommendation: it was not proven which allocator served `malloc`.
     Unproven,
-    /// No recommendation: there are too few measurements.
+    /// No recommendation: there are too few measurements, there is no rival, or a replay supports
+    /// no claim.
     NoAnswer,
 }
 
@@ -60,7 +61,7 @@ pub struct Conclusion<'a> {
     pub what: String,
     /// The reason, as a sentence.
     pub why: String,
-    /// The confidence and the caveats, as a sentence.
+    /// The confidence and the caveats, in a few sentences; may be empty.
     pub sure: String,
 }
 
@@ -103,7 +104,7 @@ impl<'a> Conclusion<'a> {
     }
 
     /// Returns the cause of the gain, as far as the evidence supports one. For a setting, the cause
-    /// may name the entrant whose gain the setting matches.
+    /// may name the entrant whose gain the setting matches. `None` if no entrant is recommended.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {
@@ -114,7 +115,8 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns the recommended entrant; `None` if the recommendation is to change nothing.
+    /// Returns the recommended entrant; `None` if no entrant is recommended, or the recommended one
+    /// is the command as it runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
             Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),

@@ -12,7 +12,7 @@ use crate::foreign;
 pub(crate) const WIDTH: f64 = 640.0;
 /// Width of a drawing for a narrow screen, such as a telephone of 360 pixels.
 pub(crate) const NARROW: f64 = 336.0;
-/// Right edge of the names at the left of each row.
+/// Right edge of the space for names at the left of each row.
 pub(crate) const NAMES: f64 = 140.0;
 
 /// Colour of grid lines.

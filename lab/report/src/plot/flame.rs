@@ -47,7 +47,8 @@ impl Call {
         }
     }
 
-    /// Returns the number of rows below this function that are wide enough to be drawn.
+    /// Returns the number of rows that the functions below this one take. Functions with fewer than
+    /// `least` bytes are not drawn.
     fn depth(&self, least: u64) -> usize {
         let drawn = self.calls.values().filter(|call| call.bytes >= least);
         drawn.map(|call| 1 + call.depth(least)).max().unwrap_or(0)
@@ -103,7 +104,7 @@ fn described(innermost: BTreeMap<&str, u64>, total: u64) -> String {
 /// A flame graph that is being drawn.
 struct Drawing {
     total: u64,
-    /// Number of bytes of the narrowest function that is drawn.
+    /// Minimum number of bytes of a function that is drawn.
     least: u64,
     nodes: Vec<Node>,
 }

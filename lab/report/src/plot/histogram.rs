@@ -1,5 +1,5 @@
-//! Histograms of blocks by a quantity. Each step has two columns: the number of blocks, and their
-//! bytes.
+//! Histograms of blocks by a quantity. Each step has two columns: its share of all blocks, and its
+//! share of all bytes.
 
 use heapdrome_profile::{Amount, Digits};
 use heapdrome_schema::Bytes;

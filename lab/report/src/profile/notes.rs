@@ -63,7 +63,7 @@ fn unfinished(profile: &Profile) -> Option<String> {
     Some(format!("The trace lacks the end of {listed}."))
 }
 
-/// Returns a note on the code files whose functions have no names, if there are any.
+/// Returns notes on the code files whose functions have no names.
 fn unnamed(profile: &Profile) -> Vec<String> {
     let all = &profile.symbols.notes;
     let told = |note: &heapdrome_symbols::Note| {

@@ -75,7 +75,8 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     ]
 }
 
-/// Returns the functions that requested the most bytes at the peak.
+/// Returns the functions that requested the most bytes at the peak. Their names have at most
+/// `width` characters.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -132,7 +133,8 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
     functions
 }
 
-/// Returns a sentence such as `45% of the bytes at the peak are requested by parse, 20% by load`.
+/// Returns a sentence such as `45% of the bytes at the peak are requested by parse and 20% by
+/// load.` `None` if no function requested enough of them.
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -172,7 +174,7 @@ fn ends(suspect: &Suspect) -> String {
     interval(middle, half, |bytes| Bytes(bytes).to_string())
 }
 
-/// Returns a sentence on the stacks whose live bytes only grow.
+/// Returns a sentence on the stacks whose live bytes only grow; `None` if there are none.
 pub(crate) fn growth(profile: &Profile) -> Option<String> {
     let all = suspects(profile);
     let first = all.first()?;

@@ -43,7 +43,8 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
 /// A location that samples refer to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Location {
-    /// A name that stands for a process, a function of the allocator, or a size.
+    /// A name that stands for a process, a function of the allocator, a range of sizes, or a
+    /// missing stack.
     MadeUp(String),
     /// A call in the code.
     Code(Frame),
@@ -183,7 +184,7 @@ fn is_program(profile: &Profile, module: u32) -> bool {
 /// Mapping of one module, and the kinds of facts that are known about its locations.
 #[derive(Default)]
 struct Mapping {
-    /// The highest address.
+    /// The highest address of a location.
     last: u64,
     /// Whether any functions, any files, any lines and any inlined functions are known.
     has: [bool; 4],
@@ -204,7 +205,8 @@ impl Mapping {
         }
     }
 
-    /// Returns the encoded mapping. It begins at 0, because addresses are offsets in the file.
+    /// Returns the encoded mapping. It begins at 0, because addresses are the virtual addresses of
+    /// the ELF file.
     fn message(self, locations: &mut Locations, profile: &Profile, module: u32) -> Message {
         let known = profile.code.modules.get(module as usize);
         let [path, build_id] = known.map_or([""; 2], |one| [&one.path[..], &one.build_id[..]]);
