@@ -28,7 +28,7 @@ const MARKER_WORD: &str = "heapdrome's cache";
 /// Prefix of the name of a marker that is being written.
 const NEW_MARKER: &str = ".new-marker-";
 /// Name of the lock that `clean` takes exclusively and every [`Hold`] shares. The file is never
-/// removed, because a process that had already opened it would hold a lock that later processes
+/// removed: otherwise a process that had already opened it would hold a lock that later processes
 /// cannot see.
 const MAIN_LOCK: &str = "cache.lock";
 

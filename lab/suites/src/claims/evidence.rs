@@ -26,7 +26,7 @@ pub(super) enum Found {
 /// One comparison of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The compared entrants and the race.
+    /// Description of the comparison, such as its entrants and its race.
     pub label: String,
     /// The interval, or the reason why there is none.
     pub found: Result<Interval, String>,
@@ -77,7 +77,8 @@ impl Part {
     }
 }
 
-/// Returns the verdict on a claim from its parts, with the comparisons that decided it.
+/// Returns the verdict on a claim from its parts, with a text on the comparisons that decided it.
+/// `absent` are the named entrants that are unavailable here.
 pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
     let of = |side: Side| -> Vec<&Part> {
         let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
