@@ -61,7 +61,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     published.and_then(|()| outcome(&check))
 }
 
-/// Returns the settings of each run.
+/// Returns the settings of each run. Refuses options that a check does not support.
 fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
     let runs = &arguments.runs;
     let refused = [

@@ -52,7 +52,8 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the process to write: the requested one, or the only one that has operations.
+/// Returns the process to write: the requested one, or the only one that has operations. Fails if
+/// there is no such process.
 fn process(path: &Path, asked: Option<u32>) -> Result<u32, Failure> {
     let mut source = Source::open(path)?;
     let mut found = BTreeSet::new();

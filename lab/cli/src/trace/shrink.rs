@@ -27,7 +27,7 @@ const PRINTED: usize = 50;
 /// A replay that exceeds the limit counts as hung.
 const HUNG_TIMES: u32 = 4;
 
-/// Time that is added to the limit of every replay.
+/// Time that is added to the limit of every replay except that of the whole trace.
 const HUNG_MORE: Duration = Duration::from_secs(5);
 
 /// Time limit for the replay of the whole trace.
@@ -93,8 +93,8 @@ pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
 /// Way in which a replay fails. A shorter trace must fail in the same way.
 #[derive(PartialEq, Eq)]
 enum Kind {
-    /// The replay ended in this way, with these first words of its message, such as `wrong
-    /// content`.
+    /// The replay ended in this way. The text is the part of its message before the last colon,
+    /// such as `wrong content`.
     Ended(Ending, String),
     Hung,
 }
