@@ -17,7 +17,7 @@ pub struct Crate {
     pub files: BTreeMap<Module, PathBuf>,
     /// Names that each module imports, including re-exports.
     imports: BTreeMap<(Module, String), Vec<String>>,
-    /// Every path in each module, as written.
+    /// Every import of each module and every path of at least two words in it, as written.
     paths: BTreeSet<(Module, Vec<String>)>,
 }
 
@@ -130,8 +130,8 @@ impl Crate {
         self.paths.insert((module.clone(), without_self(&path)));
     }
 
-    /// Resolves a path from the crate's root; `None` if it leads out of the crate, or to something
-    /// that belongs to no module.
+    /// Returns a path of the module `from` as seen from the crate's root; `None` if it leads out of
+    /// the crate, or to something that belongs to no module.
     fn absolute(&self, from: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut at = from.clone();
         let (first, rest) = path.split_first()?;
