@@ -41,9 +41,9 @@ pub enum Shelf {
     Allocators,
     /// The programs of `heapdrome allocators check`.
     Checks,
-    /// Sources and builds of workloads.
+    /// Builds, inputs and generated data of workloads, and compiled traces.
     Workloads,
-    /// Output of programs that fetch or build something.
+    /// Output of programs that fetch, build or generate something.
     Logs,
     /// Work in progress, one folder for each lock.
     Staging,

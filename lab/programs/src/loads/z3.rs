@@ -31,7 +31,7 @@ pub(super) fn prepare(
     Ok(request.prepared(input, command))
 }
 
-/// Writes `count` pairs of problems; Z3 forgets each pair before the next.
+/// Writes `count` pairs of problems; Z3 forgets each problem before the next.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     for number in 0..count {
         system(out, &mut Random::new(11 + number))?;
