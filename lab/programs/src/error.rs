@@ -30,7 +30,7 @@ pub enum ProgramError {
     /// No program has this name.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// A word is not a parameter with a value.
+    /// A word does not have the form `KEY=VALUE`.
     #[error("{program} cannot parse {word}: write KEY=VALUE with one of the keys {known}")]
     NotASetting {
         /// Name of the program.
