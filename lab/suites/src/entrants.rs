@@ -126,8 +126,8 @@ impl Pair<'_> {
     }
 }
 
-/// Compares an allocator with each of `to` that has a valid row, except itself. The intervals are
-/// simultaneous.
+/// Compares an allocator with each other allocator of `to` that has a valid row with the figure.
+/// Returns nothing if the allocator itself has none. The intervals are simultaneous.
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,
@@ -167,7 +167,8 @@ fn pairs_within<'a>(
     others.into_iter().filter_map(pair).collect()
 }
 
-/// Returns the entrant of `to` with the smallest median of a figure in a race.
+/// Returns the entrant of `to` with the smallest median of a figure in the rounds that every
+/// entrant ran; `None` if no valid row has the figure.
 pub(crate) fn least<'a>(
     member: &Member,
     to: &[Available<'a>],

@@ -44,8 +44,9 @@ enum Stop {
 /// Shortens the trace, writes it and prints it.
 ///
 /// # Errors
-/// If the trace cannot be read, its replay does not fail, or the short one cannot be written. After
-/// an interrupt, the shortest trace found so far is written.
+/// If the trace cannot be read, the allocator cannot be found or built, a replay cannot run, the
+/// whole trace's replay does not fail, the short trace cannot be written, or the user interrupts.
+/// If the search itself is interrupted or fails, the shortest trace found so far is still written.
 pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
     let source = Source::named(&arguments.trace)?;
     let output = &arguments.output;

@@ -15,7 +15,7 @@ pub type Module = Vec<String>;
 pub struct Crate {
     /// File of each module; a module within a file has the file of its parent.
     pub files: BTreeMap<Module, PathBuf>,
-    /// Names that each module imports, including re-exports.
+    /// Path of each name that a module imports or re-exports, as written.
     imports: BTreeMap<(Module, String), Vec<String>>,
     /// Every import of each module and every path of at least two words in it, as written.
     paths: BTreeSet<(Module, Vec<String>)>,

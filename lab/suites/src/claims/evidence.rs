@@ -44,8 +44,9 @@ impl Part {
         }
     }
 
-    /// Returns the distance of the estimate beyond the range, relative to the nearer end. It is
-    /// negative inside the range, and infinite for a part without an interval.
+    /// Returns the distance of the estimate beyond the range, relative to the nearer end, or
+    /// absolute if that end is 0. It is negative inside the range, and infinite for a part without
+    /// an interval.
     fn excess(&self) -> f64 {
         let Ok(found) = &self.found else {
             return f64::INFINITY;
