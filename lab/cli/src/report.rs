@@ -146,7 +146,8 @@ fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure>
     )))
 }
 
-/// Returns whether the plot's name contains the word; case and separators do not matter.
+/// Returns whether the plot's name contains the word; case and the kind of separators do not
+/// matter.
 fn is_in_name(word: &str, plot: &Plot) -> bool {
     plain(&plot.name).contains(&plain(word))
 }

@@ -11,7 +11,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress, race};
 
-/// Number of rounds without `--rounds`: with four entrants, the minimum for the randomisation test.
+/// Number of rounds without `--rounds` and `--quick`.
 const ROUNDS: u32 = 12;
 
 /// Number of rounds of `--quick`, the minimum for intervals.

@@ -1,4 +1,5 @@
-//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces.
+//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces, and lists or
+//! records those of well-known programs.
 
 mod check;
 mod export;
