@@ -18,7 +18,7 @@ pub struct Race {
     pub workload: String,
     /// Parameters of the workload.
     pub words: Vec<String>,
-    /// The value of the parameter that the cell sweeps.
+    /// The value of the parameter that the cell sweeps; `None` without a sweep.
     pub swept: Option<u64>,
     /// Whether the swept parameter is the number of threads. If so, the race uses one processor for
     /// each thread.

@@ -109,8 +109,8 @@ fn escaped(text: &str) -> String {
     paragraphs.join("<br>")
 }
 
-/// Returns a paragraph on one line. Escapes vertical bars everywhere and, outside code, other
-/// characters that have a meaning in Markdown.
+/// Returns a paragraph on one line. Escapes vertical bars everywhere and, outside code, angle
+/// brackets, square brackets, asterisks and underscores.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut escaped = String::new();
