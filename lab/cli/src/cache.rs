@@ -12,8 +12,9 @@ use crate::output;
 /// Cleans the cache and removes the journals of finished races, or prints the cache's path.
 ///
 /// # Errors
-/// Returns an error if the user's folders are unknown. For cleaning, also returns an error if the
-/// cache is in use or not heapdrome's, or if a file or folder cannot be removed.
+/// Returns an error if the user's folders are unknown or unusable, or standard output cannot be
+/// written. For cleaning, also returns an error if the cache is in use or not heapdrome's, or if a
+/// file or folder cannot be removed.
 pub fn cache(action: CacheAction) -> Result<(), Failure> {
     let Folders { cache, races, .. } = Folders::find()?;
     let text = match action {

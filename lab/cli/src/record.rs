@@ -21,8 +21,8 @@ use crate::output;
 /// Runs a command and writes its allocations into a trace.
 ///
 /// # Errors
-/// If the command cannot be run or fails, if nothing could be recorded, or if the trace cannot be
-/// written.
+/// If the allocator is unavailable, if the command cannot be run or fails, if nothing could be
+/// recorded, or if the trace cannot be written or, without `--force`, already exists.
 pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     let target = &arguments.output;
     let file = check_target(target, arguments.force)?;

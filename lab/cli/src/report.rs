@@ -18,8 +18,8 @@ use crate::{output, sources};
 /// Writes one page for all results. For a folder of results, writes a page for each, and an index.
 ///
 /// # Errors
-/// Returns an error if a result cannot be read or is empty, or a page already exists or cannot be
-/// written.
+/// Returns an error if a result cannot be read or is empty, if a folder is named beside other
+/// results, or if a page already exists (without `--force`) or cannot be written.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let mut folders = arguments.results.iter();
     match folders.find(|path| !is_stdin(path) && path.is_dir()) {
@@ -55,7 +55,8 @@ fn one_page(arguments: &ReportArguments) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Returns an error if a result cannot be read or has no complete round, if there is no plot, if a
-/// word of `--only` is in no plot's name, or if a file already exists or cannot be written.
+/// word of `--only` is in no plot's name, or if a file already exists (without `--force`) or cannot
+/// be written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     let folder = &arguments.output;
     refuse_stdout("--output", folder)?;

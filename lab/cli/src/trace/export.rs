@@ -17,7 +17,7 @@ use crate::output;
 ///
 /// # Errors
 /// When the trace cannot be read or lacks the process, when it has several processes but the format
-/// supports one, or when the file cannot be written.
+/// supports one, when the file cannot be written, or when binary data would go to a terminal.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let (path, output) = (arguments.trace.as_path(), arguments.output.as_path());
     let mut source = Source::open(path)?;
