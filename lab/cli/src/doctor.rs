@@ -17,7 +17,7 @@ const OVERHEAD_RUNS: u32 = 300;
 /// Prints every condition, the most serious first. With `--self-test`, runs the self-test instead.
 ///
 /// # Errors
-/// Returns an error if the self-test cannot run or fails.
+/// Returns an error if the self-test cannot run or fails, or standard output cannot be written.
 pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
     if arguments.self_test {
         return self_test();

@@ -1,4 +1,5 @@
-//! Examples at the end of `--help` and of the manual pages. A test parses each of them.
+//! Examples at the end of `--help` and of the manual pages. A test parses each of them, except
+//! those of [`RACE_SHORT`].
 
 /// Examples of `heapdrome race` in its short help.
 pub const RACE_SHORT: &str = "\

@@ -50,18 +50,19 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     }
 }
 
-/// Prints a line on standard error. Ignores a closed reader, because it must not end a race.
+/// Prints a line on standard error. Ignores every error, because a closed reader must not end a
+/// race.
 pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
 
-/// Prints a table on standard error, so that standard output contains only the final table.
+/// Prints a table on standard error, so that standard output contains only the final result.
 pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
 
-/// Returns the form of standard output: at most as wide as the terminal, and coloured only on a
-/// terminal.
+/// Returns the form of standard output: as wide as the terminal, within limits, and coloured only
+/// on a terminal and without `NO_COLOR`.
 pub fn terminal() -> Terminal {
     let is_terminal = std::io::stdout().is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -174,7 +175,7 @@ pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Fa
     write(path, &bytes)
 }
 
-/// Returns the samples of a collection: those of its races, or the limits of a search.
+/// Returns the samples of a collection as CSV: those of its races, or the limits of a search.
 fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     match collection.searches() {
         [] => Csv.export(collection),

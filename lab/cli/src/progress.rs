@@ -77,7 +77,8 @@ impl Progress {
         }
     }
 
-    /// Shows the progress: a position from 0 to the length of the bar, and a text.
+    /// Shows the progress: a position from 0 to the length of the bar, and a text. `None` keeps the
+    /// position.
     fn show(&self, position: Option<u64>, message: String) {
         if let Some(bar) = &*self.bar.borrow() {
             if let Some(position) = position {
@@ -124,7 +125,7 @@ impl Progress {
     }
 }
 
-/// Returns the text, preceded by the title of its race.
+/// Returns the text, preceded by the title of its race, if the race has one.
 fn entitled(title: Option<&str>, text: &str) -> String {
     match title {
         Some(title) => format!("{title}: {text}"),

@@ -17,7 +17,8 @@ use crate::{output, progress};
 /// Replays the trace and prints the measured figures.
 ///
 /// # Errors
-/// If the trace cannot be read, the allocator cannot be found or built, or the replay fails.
+/// If the trace cannot be read, the allocator cannot be found or built, the replay fails, or the
+/// user interrupts it.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let _hold = engine.folders.cache.hold().map_err(Failure::machine)?;
@@ -49,7 +50,7 @@ pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
 
 /// Result of a companion process.
 pub struct Ran {
-    /// Exit status of the process; `None` if it was killed at its time limit.
+    /// Exit status of the process; `None` if it was killed because it exceeded a limit.
     pub status: Option<ExitStatus>,
     /// Standard output of the process.
     pub out: String,
@@ -57,7 +58,7 @@ pub struct Ran {
     pub errors: String,
 }
 
-/// Runs the companion process to its end.
+/// Runs the companion process until it ends or exceeds a limit, which kills it.
 ///
 /// # Errors
 /// If the companion cannot be run, or the user interrupts it.

@@ -37,7 +37,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
-/// Parses a share such as `1%` or `0.5%` as a fraction.
+/// Parses a share such as `1%` or `0.5`, in percent with or without the sign, as a fraction.
 pub fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
@@ -58,7 +58,7 @@ pub fn touch(text: &str) -> Result<Touch, String> {
     Touch::find(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
-/// Parses `KEY=VALUE`.
+/// Parses `KEY=VALUE`. Refuses `LD_PRELOAD`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some(("LD_PRELOAD", _)) => Err("heapdrome sets LD_PRELOAD itself; use -a PATH".to_owned()),
@@ -114,7 +114,7 @@ pub fn metric(text: &str) -> Result<MetricArgument, String> {
     })
 }
 
-/// Parses `NAME=a,b,c` or `env:NAME=a,b,c`.
+/// Parses `NAME=a,b,c` or `env:NAME=a,b,c`. Refuses `LD_PRELOAD` and empty values.
 pub fn sweep(text: &str) -> Result<SweptParameter, String> {
     let (name, values) = text
         .split_once('=')
@@ -181,7 +181,7 @@ pub fn mistake(error: &clap::Error) -> String {
     }
 }
 
-/// Returns clap's message on a mistake, without its usage text, in one line.
+/// Returns clap's message on a mistake in one line, without its usage text and its tips.
 fn one_line(told: &str) -> String {
     let told = told.strip_prefix("error: ").unwrap_or(told);
     let told = told.split("\n\nUsage:").next().unwrap_or(told);

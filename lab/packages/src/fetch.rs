@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::child::{ChildError, Job, last_lines};
 use crate::{Cache, CacheError, FetchError, Shelf};
 
-/// Returns the folder of a package's sources in the cache. If the folder is missing, calls `fetch`,
-/// which stores the sources below the staging folder and writes a log.
+/// Returns the folder of a package's sources in the cache. If the folder is missing, calls `fetch`
+/// with a staging folder and the path of a log. `fetch` returns the folder with the sources below
+/// the staging folder, which is then moved into the cache.
 pub(crate) fn fetched(
     cache: &Cache,
     label: &str,

@@ -44,7 +44,8 @@ pub enum FetchError {
         /// Package, as messages name it.
         package: String,
     },
-    /// The program that fetches packages is not installed.
+    /// The program that fetches or unpacks packages could not be started, usually because it is not
+    /// installed.
     #[error("cannot fetch {package}: {program} was not found; {advice}")]
     ProgramMissing {
         /// Package, as messages name it.
@@ -54,7 +55,7 @@ pub enum FetchError {
         /// Remedy, such as a program to install.
         advice: String,
     },
-    /// The program that fetches packages failed.
+    /// The program that fetches or unpacks packages failed.
     #[error(
         "cannot fetch {package}: {program} reported \"{reason}\"; check the network and try again \
          (full output in {log})"

@@ -30,7 +30,7 @@ pub enum ProgramError {
     /// No program has this name.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// A word is not a parameter with a value.
+    /// A word does not have the form `KEY=VALUE`.
     #[error("{program} cannot parse {word}: write KEY=VALUE with one of the keys {known}")]
     NotASetting {
         /// Name of the program.
@@ -81,9 +81,9 @@ pub enum ProgramError {
     /// The program, or its load generator, is not installed.
     #[error("{reason}; install it with `apt-get install {packages}`")]
     NotInstalled {
-        /// The missing requirement.
+        /// The missing requirements.
         reason: String,
-        /// Debian packages that contain the missing requirement.
+        /// Debian packages that contain the missing requirements.
         packages: String,
     },
     /// The input could not be generated.
@@ -91,7 +91,7 @@ pub enum ProgramError {
     Generate {
         /// Name of the program.
         program: String,
-        /// The failure, and the last line that the failed command printed.
+        /// The failure, and the last line that the failed command printed, if any.
         reason: String,
     },
     /// The user asked heapdrome to stop.
@@ -108,7 +108,7 @@ pub enum ProgramError {
     InstallFailed {
         /// The command that failed.
         command: String,
-        /// Exit status of the package manager.
+        /// Exit status of the package manager, or the error of starting it.
         reason: String,
     },
     /// A program that the load requires does not start, or does not print its version.
@@ -130,10 +130,10 @@ pub enum ProgramError {
     SourceMissing {
         /// Name and version of the package.
         package: String,
-        /// Path of the missing file or folder.
+        /// Path of the missing file, or of the folder whose number of translation units is wrong.
         path: PathBuf,
     },
-    /// A file in the cache could not be written.
+    /// A file in the cache could not be written, or not be opened after it was written.
     #[error(
         "cannot write {path}: {source}; free some space, or set HEAPDROME_CACHE to another folder"
     )]

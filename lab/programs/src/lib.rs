@@ -123,8 +123,9 @@ impl Program {
     /// Fetches or generates the program's input and writes its folder in the cache.
     ///
     /// # Errors
-    /// Returns an error if a parameter is unknown or invalid, a program or the package is missing,
-    /// the input cannot be generated, or the cache cannot be written.
+    /// Returns an error if a parameter is unknown or invalid, a required program is missing or does
+    /// not run, the package cannot be fetched, the input cannot be generated, the cache cannot be
+    /// written, or the user interrupts.
     pub fn prepare(
         &self,
         cache: &Cache,

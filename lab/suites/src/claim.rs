@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// Name that stands for all entrants of the document that raced.
 pub(crate) const EVERYONE: &str = "*";
 
-/// A published claim, in heapdrome's own words.
+/// A published claim, in heapdrome's own words, or a target of heapdrome's own allocators.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -15,9 +15,10 @@ pub struct Claim {
     pub claim: String,
     /// The part of the document that makes the claim.
     pub source: String,
-    /// Test that decides the claim from races or counts.
+    /// Test that decides the claim from races or counts, or the reason why there is none.
     pub test: Test,
-    /// Paths and headings in documents that explain the missed target and the attempts to reach it.
+    /// Paths and headings of documents that explain why the claim does not hold. The verdict names
+    /// them if the claim does not hold or is undecided.
     #[serde(default)]
     pub see: Vec<String>,
 }
@@ -34,7 +35,8 @@ pub struct Scope {
     /// The number of comparisons for which the claim must hold.
     #[serde(default)]
     pub holds_for: HoldsFor,
-    /// The intervals that are simultaneously valid.
+    /// The intervals that are simultaneously valid. Only [`Test::Ratio`] uses this field; the
+    /// intervals of all other tests are valid for the whole claim.
     #[serde(default)]
     pub family: Family,
 }
@@ -61,8 +63,9 @@ pub enum HoldsFor {
     Most,
     /// At least one comparison.
     Some,
-    /// Every comparison, but an unclear comparison counts as agreeing. An interval that lies wholly
-    /// outside the range contradicts the claim.
+    /// Every comparison, but an unclear interval counts as agreeing. An interval that lies wholly
+    /// outside the range contradicts the claim. A comparison without an interval leaves the claim
+    /// undecided.
     Uncontradicted,
 }
 
@@ -83,7 +86,7 @@ pub(crate) enum Side {
     Inside,
     /// Wholly outside the range.
     Outside,
-    /// Neither wholly inside nor wholly outside.
+    /// Neither wholly inside nor wholly outside, or an end of the interval is not a number.
     Unclear,
 }
 

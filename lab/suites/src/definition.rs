@@ -69,7 +69,7 @@ pub struct Document {
 pub struct Entrant {
     /// Name of the allocator in the document.
     pub name: String,
-    /// Name of the allocator in the registry.
+    /// Name of the allocator in the registry; `None` if the entrant is unavailable.
     pub allocator: Option<String>,
     /// Reason why the entrant is unavailable. For an entrant with an allocator, this is shown only
     /// if the registry does not know the allocator.
@@ -240,7 +240,7 @@ impl Suite {
         })
     }
 
-    /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid.
+    /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid or not set.
     fn bad_most(&self, cell: &Cell, form: &Form) -> Option<String> {
         let most = form.most_rounds?;
         let why = if most <= form.rounds {

@@ -11,7 +11,8 @@ pub struct PublishedTable {
     pub title: String,
     /// Place of publication, and the machine on which the figures were measured.
     pub source: String,
-    /// Title of the measured table after which this table is printed; `None` to print it last.
+    /// Title of the measured table after which this table is printed, if that table has rows;
+    /// `None` to print it last.
     pub after: Option<String>,
     /// Column heads.
     pub heads: Vec<String>,

@@ -18,7 +18,7 @@ pub struct Race {
     pub workload: String,
     /// Parameters of the workload.
     pub words: Vec<String>,
-    /// The value of the parameter that the cell sweeps.
+    /// The value of the parameter that the cell sweeps; `None` without a sweep.
     pub swept: Option<u64>,
     /// Whether the swept parameter is the number of threads. If so, the race uses one processor for
     /// each thread.
@@ -33,7 +33,8 @@ pub struct Race {
     pub most_rounds: Option<u32>,
     /// Number of untimed runs for each allocator that measure memory.
     pub memory_runs: u32,
-    /// Number of operations in the published form, divided by the number in one run of this race.
+    /// Number of operations in the published form, divided by the number in one run of this race;
+    /// `None` if either is unknown.
     pub factor: Option<f64>,
 }
 
@@ -169,8 +170,9 @@ pub struct Probe {
     pub times: f64,
 }
 
-/// Returns the smallest form of `race`, for estimating the time of `race`; `None` if the number of
-/// operations of `race` is unknown.
+/// Returns the smallest form of `race`, for estimating the time of `race`. Returns `None` if
+/// `suites` lacks the cell, if the cell has neither a quick nor a usual form, or if the ratio of
+/// the numbers of operations is unknown.
 pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
     let (suite, cell) = race.cell.split_once('/')?;
     let suite = suites.iter().find(|one| one.name == suite)?;
@@ -204,7 +206,8 @@ impl Race {
         }
     }
 
-    /// Returns whether a collection's member is the result of this race.
+    /// Returns whether a collection's member is the result of this race: of its cell, swept value,
+    /// workload and parameters.
     pub fn is(&self, member: &Member) -> bool {
         member.cell == self.cell
             && member.swept == self.swept

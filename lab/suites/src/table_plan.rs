@@ -96,8 +96,8 @@ pub enum Makes {
     /// Standing of one allocator in each race: the rival against which the allocator does worst,
     /// and the numbers of rivals for which the target is reached and missed.
     Standing(Against),
-    /// Geometric mean over all races of the ratio of one allocator to each of its rivals, and to
-    /// the rival with the smallest figure in each race.
+    /// Geometric mean over all races of the ratio of one allocator to each of its rivals and, with
+    /// `least`, to the rival with the smallest figure in each race.
     Means(Against),
     /// Number of instructions in the fast paths of heapdrome's own libraries, with their limits.
     FastPath,
@@ -118,7 +118,7 @@ pub enum Makes {
 pub struct Against {
     /// Name of the allocator that is compared with its rivals.
     pub of: String,
-    /// Rivals of the allocator; empty for all entrants that `*` stands for in a claim.
+    /// Rivals of the allocator; by default `*`, which stands for the same entrants as in a claim.
     #[serde(default = "everyone")]
     pub to: Vec<String>,
     /// Names of the cells whose races are compared.

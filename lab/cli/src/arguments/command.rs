@@ -10,7 +10,8 @@ impl RaceArguments {
     /// Splits the command into words if it was given as one shell line.
     ///
     /// # Errors
-    /// Returns an error if that line needs a shell; the message contains the command line to type.
+    /// Returns an error if that line has an unclosed quote, or needs a shell. For the latter, the
+    /// message contains the command line to type.
     pub fn settled(mut self) -> Result<Self, Failure> {
         self.typed = self.command.len();
         let [line] = self.command.as_slice() else {
@@ -25,7 +26,7 @@ impl RaceArguments {
         Ok(self)
     }
 
-    /// Returns heapdrome's arguments, with `--` before the command.
+    /// Returns heapdrome's arguments, with `--` before the command, which is split into words.
     pub fn asked(&self) -> Vec<String> {
         asked(&words(), self.typed, &self.command)
     }
@@ -77,7 +78,8 @@ fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     })
 }
 
-/// Returns the first syntax in `line` that needs a shell; quoted characters need none.
+/// Returns the first syntax in `line` that needs a shell. Characters in single quotes and after a
+/// backslash need none; in double quotes only `$` and the backquote do.
 fn shell_syntax(line: &str) -> Option<String> {
     let mut quote = None;
     let mut at_start = true;

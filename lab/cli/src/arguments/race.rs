@@ -123,7 +123,8 @@ impl RaceArguments {
         self.baseline.as_deref().unwrap_or("system")
     }
 
-    /// Returns whether the options request several races, or values of a parameter of the command.
+    /// Returns whether the options request a sweep: several numbers of threads, values of
+    /// `--sweep`, or a number of threads for a command.
     pub fn is_sweep(&self) -> bool {
         let several = self.threads.len() > 1 || !self.sweeps.is_empty();
         several || !self.threads.is_empty() && self.workload.is_none()
@@ -161,7 +162,7 @@ pub struct StoppingArguments {
 }
 
 impl StoppingArguments {
-    /// Returns whether any limit is set.
+    /// Returns whether any option of the stopping rule is set, except `--warmup`.
     pub fn is_given(&self) -> bool {
         let rounds = [self.rounds, self.min_rounds, self.max_rounds];
         let of_rounds = rounds.iter().any(Option::is_some);

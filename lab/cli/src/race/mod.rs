@@ -25,7 +25,8 @@ pub use resume::origin;
 ///
 /// # Errors
 /// Returns an error with the exit status that `heapdrome --help` documents. All measurements until
-/// then have been printed and written.
+/// then have been written. They have also been printed if the race ended or was interrupted after a
+/// round.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[])?;
     let engine = progress::engine()?;

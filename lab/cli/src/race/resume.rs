@@ -23,13 +23,15 @@ pub struct TakenUp {
     pub output: OutputArguments,
 }
 
-/// Opens the race in `folder` to continue it, and prints its name. Limits in `arguments` replace
-/// those of the race. The result goes to the files that `arguments` name, otherwise to the files
-/// that the race was originally asked to write.
+/// Opens the race in `folder` to continue it, and prints its name unless it has ended. Limits in
+/// `arguments` replace those of the race. The result goes to the files that `arguments` name,
+/// otherwise to the files that the race was originally asked to write. The latter are not used if
+/// the race had ended or is part of a suite.
 ///
 /// # Errors
 /// Returns an error if the journal cannot be used, if it belongs to a sweep that an older heapdrome
-/// ran, or if one of the files cannot be written.
+/// ran, if one of the files cannot be written, if the limits contradict each other, or if the
+/// workload cannot be prepared.
 pub fn take_up(
     folder: &Path,
     arguments: &RaceArguments,

@@ -28,7 +28,8 @@ pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> 
 }
 
 /// Continues a sweep. Limits in `given` replace those of the sweep. The result goes to the files
-/// that `given` names, otherwise to the files that the sweep was originally asked to write.
+/// that `given` names, otherwise to the files that the sweep was originally asked to write, unless
+/// it had ended.
 ///
 /// # Errors
 /// Returns the errors of [`sweep`], and an error if the sweep cannot be continued.

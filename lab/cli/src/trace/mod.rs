@@ -1,4 +1,5 @@
-//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces.
+//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces, and lists or
+//! records those of well-known programs.
 
 mod check;
 mod export;
@@ -24,7 +25,7 @@ use crate::output;
 /// Runs the requested action on traces.
 ///
 /// # Errors
-/// When a trace cannot be read, or something cannot be written.
+/// When a trace cannot be read, something cannot be written, or the action fails otherwise.
 pub fn trace(action: &TraceAction) -> Result<(), Failure> {
     match action {
         TraceAction::Info { trace } => info::info(trace),

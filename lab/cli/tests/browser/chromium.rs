@@ -25,8 +25,8 @@ const LONGEST_FOLDER: usize = 32;
 /// Names of installed browsers.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Options that isolate the browser: no window, no sandbox (which root cannot use), no downloads,
-/// no name resolution.
+/// Options that isolate the browser: no window, no sandbox (which root cannot use), no downloads in
+/// the background, no name resolution.
 const FLAGS: [&str; 17] = [
     "--headless=new",
     "--remote-debugging-pipe",
@@ -299,7 +299,8 @@ impl Chromium {
         self.media("", dark);
     }
 
-    /// Shows the page as `print` or on a screen, in light or dark mode.
+    /// Shows the page as on paper if `media` is `print`, or as on a screen if it is empty, in light
+    /// or dark mode.
     pub fn media(&mut self, media: &str, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);

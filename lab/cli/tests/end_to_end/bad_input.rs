@@ -21,7 +21,8 @@ fn race_complains(options: &[&str], command: &[&str], status: i32, words: &[&str
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
 
-/// Checks that a race fails if its allocator is a file with these contents.
+/// Checks that a race fails if its allocator is a file with these contents, and that the message
+/// contains `words`.
 #[track_caller]
 fn library_complains(content: &[u8], words: &[&str]) {
     let site = Site::new();

@@ -49,7 +49,8 @@ fn agreement(check: &Value, property: &str) -> String {
     agreement.expect("the property is compared").to_owned()
 }
 
-/// Races the replay of the trace, and returns the sound allocator's comparison in a figure.
+/// Races the replay of the trace, and returns the sound allocator's comparison with the baseline in
+/// a figure.
 fn raced(site: &Site, speed: &str, figure: &str) -> Value {
     let sound = allocator("");
     let options = ["--trace", TRACE, "--speed", speed, "--rounds", "5"];

@@ -35,7 +35,7 @@ fn site(rivals: &[(&str, &str)]) -> Site {
     site
 }
 
-/// Races these rivals, and returns the result and the outcome.
+/// Races these rivals, and returns the outcome and the result.
 fn race(site: &Site, rivals: &str, options: &[&str]) -> (Outcome, Value) {
     let mut words = vec![
         "race",

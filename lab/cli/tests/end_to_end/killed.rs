@@ -47,8 +47,8 @@ fn is_at_work(site: &Site, running: &mut Running) -> bool {
     false
 }
 
-/// Cleans up once the lab is recognised as dead. A child that was being started when the lab was
-/// killed holds the lab's locks until it executes its program.
+/// Cleans up until nothing is kept, or [`PATIENCE`] is over. A child that was being started when
+/// the lab was killed holds the lab's locks until it executes its program.
 fn clean(site: &Site) -> Outcome {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -103,7 +103,7 @@ fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     site.file(".local/state/heapdrome/paging/1-1.ledger", text)
 }
 
-/// Plain files stand for the kernel's swap files and control groups.
+/// Plain files and a plain folder stand for the kernel's swap files and control group.
 #[test]
 fn what_a_ledger_names_is_removed_and_nothing_else() {
     let site = Site::new();

@@ -27,7 +27,8 @@ fn folders() -> impl Iterator<Item = PathBuf> {
         .into_iter()
 }
 
-/// Returns the libraries of other allocators that are here, and prints the names of the others.
+/// Returns the libraries of [`INSTALLED`] that are here, then those that [`FURTHER`] names. Prints
+/// the names of missing ones.
 fn installed() -> Vec<String> {
     let mut libraries = Vec::new();
     for name in INSTALLED {
@@ -44,14 +45,14 @@ fn installed() -> Vec<String> {
     libraries
 }
 
-/// A call: function, size, alignment, and the number of the block that it frees.
+/// A call: function, size, alignment, and the number of the block that it frees or resizes.
 type Call = (String, u64, u64, Option<u64>);
 
 /// The calls of a program, without those that load the allocator.
 struct Calls {
     /// The object that served the calls.
     allocator: String,
-    /// Requests before the program's first one.
+    /// Number of operations before the program's first request.
     loading: usize,
     program: Vec<Call>,
 }

@@ -47,7 +47,8 @@ fn a_limit_on_files_ends_the_recording_and_not_the_program() {
 fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
     let site = Site::new();
     let heapdrome = env!("CARGO_BIN_EXE_heapdrome");
-    // The limit is twice the size of a ring, and less than the size of the trace.
+    // The limit, 2048 blocks of 512 bytes, is about twice the size of a ring, and less than the
+    // size of the trace.
     let script = format!(
         "ulimit -f 2048; exec '{heapdrome}' record -o l.trace -- '{}' threads 400000",
         recorded_program()

@@ -50,7 +50,8 @@ impl Site {
         path
     }
 
-    /// Returns the names of the files in the home folder itself, without hidden folders.
+    /// Returns the names of the files and folders in the home folder itself, sorted, without hidden
+    /// ones.
     pub fn visible_files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.home.path()).expect("the home folder is there");
         let names = entries.flatten().map(|entry| entry.file_name());
@@ -125,8 +126,8 @@ impl Site {
         }
     }
 
-    /// Races `command` under these allocators, with two rounds and one memory run, and returns the
-    /// result as JSON and the outcome.
+    /// Races `command` under these allocators, and returns the outcome and the result as JSON. The
+    /// race has two rounds unless `options` contain a number of rounds.
     pub fn race(
         &self,
         allocators: &[&Path],
@@ -250,7 +251,8 @@ impl Outcome {
         self
     }
 
-    /// Checks that the call failed with this status and one line that contains all of `words`.
+    /// Checks that the call ended with this status and one line on standard error, which contains
+    /// all of `words`.
     #[track_caller]
     pub fn complains(&self, status: i32, words: &[&str]) {
         self.ends_with(status);
@@ -281,7 +283,7 @@ impl Outcome {
         );
     }
 
-    /// Checks that the call failed with this status, and that a line of standard error contains all
+    /// Checks that the call ended with this status, and that a line of standard error contains all
     /// of `words`.
     #[track_caller]
     pub fn says(&self, status: i32, words: &[&str]) {

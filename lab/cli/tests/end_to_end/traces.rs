@@ -10,8 +10,8 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Writes the operations of one process: pairs of an allocation and a later free, 1 ms apart, and a
-/// failed call.
+/// Writes the operations of one process, 1 ms apart: `pairs` allocations, each followed by the free
+/// of the block before it, then a failed call.
 fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
     let mut time = Time(0);
     let mut add = |operation| {

@@ -43,7 +43,8 @@ pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     )
 }
 
-/// Returns whether the counted library is the one that every race preloaded.
+/// Returns whether every race in which the allocator took part preloaded the counted library; false
+/// if there is no such race.
 fn raced(golden: &Golden, members: &[&Member]) -> bool {
     let digest = golden
         .bytes()

@@ -5,7 +5,7 @@ use heapdrome_libraries::GOLDENS;
 use super::{NONE, Parts};
 
 /// Makes the table of all instruction counts that have a limit. A count is a dash if heapdrome was
-/// built without the library.
+/// built without the library, or not for x86-64.
 pub(super) fn table() -> Parts {
     let heads = ["allocator", "function", "instructions", "at most"].map(str::to_owned);
     let rows = GOLDENS.iter().map(|golden| {

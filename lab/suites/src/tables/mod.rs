@@ -123,7 +123,8 @@ fn rule_of(member: &Member) -> Rule {
 }
 
 /// Formats the ratio of an allocator to the baseline within the rounds. Its interval is included if
-/// there are enough rounds. With `inverse`, the ratio is inverted.
+/// there are enough rounds. With `inverse`, the ratio is inverted. The baseline itself has the
+/// ratio `1`.
 fn ratio_cell(
     member: &Member,
     rule: &Rule,

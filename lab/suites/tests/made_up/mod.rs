@@ -1,6 +1,6 @@
 //! Invented races.
 
-#![allow(dead_code)] // Each test program uses another part of it.
+#![allow(dead_code)] // Each test program uses a different part.
 
 use heapdrome_schema::{
     Collection, EntrantResult, Machine, Member, Options, Purpose, RaceResult, Role, SCHEMA, Scale,
