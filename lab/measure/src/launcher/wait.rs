@@ -106,8 +106,8 @@ pub(super) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     Ok(process::pidfd_open(id(pid)?, PidfdFlags::empty())?)
 }
 
-/// Waits until at least one of `fds` is readable or closed, or `timeout` has passed. Returns, for
-/// each of `fds`, whether it is readable or closed.
+/// Waits until at least one of `fds` is readable or closed, `timeout` has passed, or a signal
+/// arrives. Returns, for each of `fds`, whether it is readable or closed.
 pub(crate) fn poll<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
