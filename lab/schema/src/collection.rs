@@ -44,13 +44,13 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// Every judged interval agrees with the claim.
+    /// The measurements show the claim.
     Held,
-    /// An interval contradicts the claim.
+    /// The measurements contradict the claim.
     NotHeld,
-    /// An interval is too wide, or there is no interval.
+    /// The measurements are missing, or neither show nor contradict the claim.
     Undecided,
-    /// An allocator or a thread count that the claim requires is missing here.
+    /// Something that the claim requires, such as an allocator or a thread count, is missing here.
     CannotBeTested,
 }
 
@@ -137,7 +137,7 @@ pub enum Purpose {
         scale: Scale,
         /// Settings of the experiments, with their results.
         cells: Vec<PagingCell>,
-        /// Total measurement time of the cells, over all sessions.
+        /// Total time of all sessions that ran cells.
         time: Option<Nanoseconds>,
         /// Distributions of times, for experiments that recorded them.
         ccdfs: Vec<Ccdf>,
@@ -202,7 +202,8 @@ pub struct Collection {
     pub name: String,
     /// Machine on which everything in the collection was measured.
     pub machine: Machine,
-    /// The races, in the order in which they were run; empty except in sweeps and suites.
+    /// The races, in the order in which they were run; empty except in sweeps, suites of races and
+    /// checks of a replay.
     pub races: Vec<Member>,
     /// Purpose, with the data that only this purpose has.
     pub purpose: Purpose,
@@ -217,7 +218,8 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Returns the scale of the run, for purposes that have several scales.
+    /// Returns the scale of the run; `None` for a sweep. A check of a replay is always at the usual
+    /// scale.
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {
             Purpose::Sweep(_) => None,

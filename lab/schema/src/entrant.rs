@@ -53,8 +53,8 @@ pub struct Entrant {
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// Returns the value of the variable `name` for an entrant that sets it to `own`, in a command
-/// whose environment sets it to `given`. The entrant's value replaces the command's, but glibc's
-/// tunables are merged one by one.
+/// whose environment sets it to `given`. The entrant's value replaces the command's. Only glibc's
+/// tunables are merged, and the entrant's value replaces the command's for each tunable.
 pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
     let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
     let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);

@@ -15,7 +15,7 @@ const PAGE: f64 = 4096.0;
 /// One microsecond in seconds, the resolution of the kernel's processor times.
 const MICROSECOND: f64 = 1e-6;
 
-/// Figures of every race, beginning with wall time. `cpu_s` is the sum of user and system time.
+/// Figures of every race, beginning with wall time.
 pub const COMMON_FIGURES: [&str; 10] = [
     WALL,
     CPU,
@@ -35,7 +35,8 @@ pub fn is_common_figure(name: &str) -> bool {
     COMMON_FIGURES.contains(&name) || name == "average_tree_bytes"
 }
 
-/// Returns the name of a judged figure for use in a sentence. A metric keeps its name.
+/// Returns the name of a figure for use in a sentence. Any figure except wall time, processor time
+/// and peak memory keeps its name.
 pub fn spoken(figure: &str) -> &str {
     match figure {
         WALL => "wall time",

@@ -91,10 +91,11 @@ pub struct MemoryRun {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
-    /// Memory of the largest process's image, at the reading at which that process was largest.
+    /// Largest image of a process that had the most anonymous memory in the tree at some reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
-    /// Memory at the end of the longest idle period, if there was one.
+    /// Memory at the end of the longest idle period, if there was one. For a server with an idle
+    /// time, the memory at the end of that time after its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
 }

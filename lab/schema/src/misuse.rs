@@ -52,7 +52,8 @@ pub struct MisuseRun {
     pub stage: Option<MisuseStage>,
     /// Way in which the program ended.
     pub ending: Ending,
-    /// First line that the allocator wrote after the misuse.
+    /// First line that the allocator wrote after the misuse began. If the program did not reach the
+    /// misuse, the last line of its output.
     pub said: Option<String>,
     /// First harm that the program detected.
     pub harm: Option<String>,
