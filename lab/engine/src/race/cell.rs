@@ -142,6 +142,7 @@ impl Cell {
     }
 
     /// Returns the result of a race with the end `ended`, and a failure if the race does not count.
+    /// Reports that the race stops working.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,

@@ -1,8 +1,8 @@
 //! Untimed runs after the rounds, which track every block to explain the result.
 //!
 //! The baseline and the leading entrant are tracked first, the others only while all untimed work
-//! takes at most a third of the race's time. A failing run does not fail the race. These runs are
-//! also disabled by `--memory-runs 0`.
+//! takes at most a third of the race's time. A failing run does not fail the race. There are no
+//! such runs with `--memory-runs 0` or `--unproven`, or in a race of a collection.
 
 use std::time::{Duration, Instant};
 

@@ -85,8 +85,8 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     })
 }
 
-/// Checks that the workload's program exists, before any build. Also prepares a trace, because only
-/// its compilation detects damage.
+/// Checks the workload's program before any build. Also prepares a trace, because only its
+/// compilation detects damage.
 fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let Some(workload) = workload else {
         return Ok(None);

@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::{Kept, started};
 
-/// Tests every chosen allocator with every kind of misuse, and returns the outcomes.
+/// Tests every chosen allocator with every chosen kind of misuse, and returns the outcomes.
 ///
 /// # Errors
 /// When a program cannot be compiled or run, or an allocator that was requested by name is
@@ -101,7 +101,7 @@ enum Tried {
     Unfit(String),
 }
 
-/// Tests one allocator with every kind of misuse.
+/// Tests one allocator with each of `kinds`.
 fn try_one(
     programs: &Misuses,
     entrant: &Entrant,

@@ -74,8 +74,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a suite: reports every error of the request, and builds every allocator that the suite
-    /// needs.
+    /// Opens a suite: reports every error of the request. Unless only an estimate is wanted, builds
+    /// every allocator that the suite needs.
     ///
     /// # Errors
     /// When the suite is unknown, cannot be run, or cannot be resumed.
@@ -143,8 +143,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Opens races of suites: reports every error in the suites, and builds every allocator that
-    /// they need.
+    /// Opens races of suites: reports every error in the suites. Unless only an estimate is wanted,
+    /// builds every allocator that they need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,
@@ -186,7 +186,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse is tested only after a complete suite without an interrupt.
+        // Misuse is tested only if all cells are selected and the user has not interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }

@@ -59,7 +59,8 @@ pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Returns the position of the parameter that curves follow: the first with several values.
+/// Returns the position of the parameter that curves follow: the first with several values, or else
+/// the first.
 pub fn along(parameters: &[SweptParameter]) -> usize {
     let several = |one: &SweptParameter| one.values.len() > 1;
     parameters.iter().position(several).unwrap_or(0)
