@@ -76,7 +76,7 @@ pub enum Event<'a> {
     },
     /// A suite was interrupted.
     SuiteInterrupted {
-        /// Arguments of heapdrome that resume the suite, without the file.
+        /// Arguments of heapdrome that resume the suite, without `--resume` and its file.
         arguments: &'a str,
         /// File that keeps the results, quoted for a shell.
         file: &'a str,

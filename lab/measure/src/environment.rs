@@ -1,4 +1,4 @@
-//! Environment of commands. It is equal for all runs, except for each entrant's own settings and
+//! Environment of commands. It is equal for all runs, except for each entrant's own variables and
 //! the padding of each run.
 
 use std::collections::BTreeMap;

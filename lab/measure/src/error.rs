@@ -57,7 +57,7 @@ pub enum MeasureError {
         /// Last lines of its standard error.
         stderr_tail: String,
     },
-    /// The launcher could not be started, or has ended unexpectedly.
+    /// The launcher cannot be started, has ended unexpectedly, or cannot do its work.
     #[error("the launcher {what}: {reason}")]
     Launcher {
         /// Fault of the launcher, such as `cannot be started` or `ended`.

@@ -63,7 +63,8 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Creates the requested swap, if any, and checks that enough is free.
+    /// Creates the requested swap, if any, and checks that enough is free. Adds a remark if the
+    /// swap would be more than half full.
     ///
     /// # Errors
     /// When the swap cannot be created, or less than `needed` is free.

@@ -31,9 +31,10 @@ pub enum Ended {
     Done(String),
     /// The command fails under the baseline.
     BaselineFailed(String),
-    /// The entrants do different amounts of work, so their times are not comparable.
+    /// The entrants do different amounts of work, or the command traces programs, so times are not
+    /// comparable.
     DifferentWork(String),
-    /// The baseline's allocator cannot serve the command, so no other allocator can either.
+    /// No comparison is possible, for example because no allocator can serve the command.
     NothingToRace(String),
 }
 

@@ -22,8 +22,8 @@ const SHARE: u32 = 2;
 /// Minimum time for each run of the baseline and the leading entrant, even in a short race.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Divisor of the race's time limit. At most this fraction is reserved for tracked runs, because
-/// rounds matter more.
+/// Reciprocal of the maximum share of the race's time limit that is reserved for tracked runs. The
+/// share is small, because rounds matter more.
 const RESERVED: u32 = 6;
 
 /// Number of entrants that are tracked even in a short race: the baseline and the leading entrant.

@@ -39,7 +39,7 @@ impl Contest {
         }
     }
 
-    /// Runs one more round, or returns the end of the race if none is needed.
+    /// Runs one more round, or returns the end of the race if none is needed or possible.
     pub(super) fn round_or_end(&mut self) -> Result<Option<Ended>, Failure> {
         self.clock.start();
         let ended = self.next_or_end();

@@ -35,7 +35,7 @@ const STAND_IN: &str = "system-arena1";
 /// others.
 ///
 /// # Errors
-/// When the user interrupts. A race whose small form fails is omitted from the estimate.
+/// When the user interrupts. The time of a race whose small form fails counts as unknown.
 pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
     let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
     let mut found = Estimate::default();

@@ -34,7 +34,7 @@ pub struct SuiteRequest {
     /// Names, paths or groups of allocators that replace those of the suite; empty for the suite's
     /// own.
     pub allocators: Vec<String>,
-    /// Cells to run; empty for all.
+    /// Cells, experiments or kinds of misuse to run, depending on the suite; empty for all.
     pub only: Vec<String>,
     /// Number of rounds of each race; `None` for the suite's own.
     pub rounds: Option<u32>,
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
     /// Estimates the time of the suite.
     ///
     /// # Errors
-    /// When the user interrupts.
+    /// When the user interrupts, or the paging lab cannot run its probes.
     pub fn estimate(&mut self) -> Result<Estimate, Failure> {
         self.pieces.estimate(&mut self.kept)
     }

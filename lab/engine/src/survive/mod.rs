@@ -39,7 +39,8 @@ pub struct SurviveRequest {
     pub runs: u32,
     /// Relative precision of the smallest limit; 0.05 is 5%.
     pub precision: f64,
-    /// Time limit of a run, as a multiple of the time without a memory limit.
+    /// Time limit of a run, as a multiple of the time without a memory limit. The limit also has a
+    /// fixed minimum.
     pub patience: f64,
     /// Command with its arguments.
     pub command: Vec<String>,

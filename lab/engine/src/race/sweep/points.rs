@@ -69,7 +69,8 @@ pub fn along(parameters: &[SweptParameter]) -> usize {
 /// Returns every combination of values, the last parameter varying fastest.
 ///
 /// # Errors
-/// When a value does not suit the workload, or its parameter does not occur in the command.
+/// When a value does not suit the workload, or its parameter does not occur in the command. Also
+/// when `--env` sets a swept variable, or there is no command.
 pub fn points(
     load: &Load,
     parameters: &[SweptParameter],
