@@ -46,7 +46,7 @@ pub enum BuildEvent {
     },
 }
 
-/// A library in the cache.
+/// An installed library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     /// Path of the library.

@@ -25,7 +25,8 @@ pub struct Entry {
     pub summary: String,
     /// Website of the authors; empty for user-defined allocators and heapdrome's own.
     pub homepage: String,
-    /// Upstream version, if the source is pinned.
+    /// Version of the pinned sources or of heapdrome's own library; `None` for a library of the
+    /// system or of the user.
     pub version: Option<String>,
     /// Licence as an SPDX expression; empty for user-defined allocators.
     pub licence: String,

@@ -8,7 +8,7 @@ use crate::{Machine, Verdict};
 /// One of the two results that are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedResult {
-    /// Name of the file, as the user gave it.
+    /// Name of the file, as the user gave it; `standard input` for `-`.
     pub file: String,
     /// Start time of the race or collection, in UTC, as RFC 3339.
     pub started: String,
@@ -63,7 +63,7 @@ pub struct RacePair {
     pub cell: Option<String>,
     /// Workload or command of the race, for display.
     pub command: Vec<String>,
-    /// Baseline of both races; `None` if their baselines differ.
+    /// Baseline of both races; `None` if their baselines differ, or if a baseline's row is invalid.
     pub baseline: Option<String>,
     /// Number of rounds of the old race that are compared: its complete rounds, or only those that
     /// every entrant ran, if decided entrants could stop.

@@ -26,11 +26,12 @@ pub enum Scale {
 pub struct Member {
     /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
     pub cell: String,
-    /// Name of the workload that the race runs.
+    /// Name of the workload or program that the race runs.
     pub workload: String,
-    /// Parameters of the workload, as words.
+    /// Parameters of the workload, or values of a sweep's parameters, as words.
     pub parameters: Vec<String>,
-    /// Value of the parameter that the cell sweeps, such as the number of threads.
+    /// Value of the parameter that the cell sweeps, such as the number of threads, if it is a whole
+    /// number.
     pub swept: Option<u64>,
     /// Processors to which the command was pinned, in order of use; empty for all processors.
     pub processors: Vec<usize>,
@@ -71,10 +72,11 @@ pub struct ClaimResult {
     pub target: bool,
 }
 
-/// An allocator of the published document that did not take part in this race.
+/// An allocator that a suite or its published document includes, but that did not take part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Name of the allocator in the published document.
+    /// Name of the allocator in the published document; in the suite `misuse`, its name in the
+    /// registry.
     pub name: String,
     /// Reason why the allocator did not take part.
     pub reason: String,
@@ -153,7 +155,7 @@ pub enum Purpose {
     Survival {
         /// Scale at which the search was run.
         scale: Scale,
-        /// Finding of the search under each allocator.
+        /// Findings of the searches under each allocator, with and without swap.
         searches: Vec<Survival>,
     },
     /// A check of a replay: races of the program, and of its replay at two speeds.
@@ -198,7 +200,8 @@ pub struct Collection {
     pub started: String,
     /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// Name of the suite, or a name such as `sweep threads` or `sweep jobs and size`.
+    /// Name of the suite, or a name such as `sweep jobs and size`, `check of app.trace` or
+    /// `survive`.
     pub name: String,
     /// Machine on which everything in the collection was measured.
     pub machine: Machine,
@@ -211,7 +214,7 @@ pub struct Collection {
     pub tables: Vec<Table>,
     /// Published claims and targets, with their outcomes.
     pub claims: Vec<ClaimResult>,
-    /// Allocators of the published document that did not race.
+    /// Allocators of the suite or its published document that did not take part.
     pub absent: Vec<Absent>,
     /// Remarks on the whole collection for the reader.
     pub remarks: Vec<String>,

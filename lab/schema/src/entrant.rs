@@ -25,7 +25,7 @@ pub struct Entrant {
     pub name: String,
     /// Role in the race.
     pub role: Role,
-    /// Version of the library, according to its package or its own text.
+    /// Version of the library, according to its entry in the registry or its package.
     pub version: String,
     /// Object that must serve malloc; `None` for a system allocator that needs no preload.
     pub library: Option<PathBuf>,

@@ -70,7 +70,7 @@ pub enum JournalLine {
         /// Text of the remark, which a resumed race does not report again.
         text: String,
     },
-    /// All rounds are done.
+    /// The race has ended.
     Finished {
         /// Reason why no further rounds were run.
         reason: String,

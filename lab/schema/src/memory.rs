@@ -13,8 +13,8 @@ pub struct MemorySample {
     pub anonymous: Bytes,
 }
 
-/// Composition of a process tree's memory at one moment. A shared page is counted once, divided
-/// among the processes that share it.
+/// Composition of a process tree's memory at one moment. A page that several processes share counts
+/// in proportion for each. Only in `huge` and `lazily_freed` it counts fully for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Time since the start of the run.
@@ -58,7 +58,8 @@ impl ImageMemory {
     }
 }
 
-/// Memory at the end of a period in which all processes of the tree were idle.
+/// Memory at the end of a period in which all processes of the tree were idle, or in which a server
+/// had no load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfterIdle {
     /// Duration of the idle period.

@@ -110,7 +110,7 @@ pub struct Options {
     pub pin: Vec<usize>,
     /// Time limit of a run. A longer run is killed and counted as a failure.
     pub timeout: Option<Nanoseconds>,
-    /// Folder in which the command runs; `None` for the current folder.
+    /// Folder in which the command runs; `None` for the folder in which heapdrome was started.
     pub directory: Option<PathBuf>,
     /// File that the command reads as standard input; `None` for `/dev/null`.
     pub stdin: Option<PathBuf>,

@@ -243,7 +243,8 @@ pub struct EntrantResult {
 pub struct NoiseFloor {
     /// Ratio of the baseline's twin to the baseline, with its interval.
     pub baseline_again: Comparison,
-    /// Smallest difference in wall time that the race had an 80% chance to show, as a fraction.
+    /// Smallest difference in wall time that the race had an 80% chance to show, as a fraction; NaN
+    /// if unknown.
     #[serde(deserialize_with = "number_or_null")]
     pub smallest_difference: f64,
     /// Smallest difference in each judged figure that the race had an 80% chance to show, as a
@@ -301,7 +302,7 @@ pub struct RaceResult {
     /// race; `None` if they could do neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
-    /// Reason for the end of the race, and whether it ended by itself.
+    /// Reason for the end of the race; before the end, the state of the race.
     pub ended: String,
     /// Probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,

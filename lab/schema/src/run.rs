@@ -61,7 +61,8 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// One timed run of the command under one entrant.
+/// One timed run of the command under one entrant. For a server, the wall time is that of its load,
+/// and all other costs are the server's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Number of the round, from 0. Warm-up rounds are not recorded.

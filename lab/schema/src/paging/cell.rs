@@ -82,7 +82,7 @@ pub struct PagingCell {
     pub name: String,
     /// Job of the cell's child process.
     pub job: Job,
-    /// Resource limits of the cell's child process.
+    /// Resource limits of the cell's child process; `None` for no limits.
     #[serde(flatten)]
     pub limit: Option<Limit>,
     /// Allocator that serves the child's `malloc`; `None` for the C library.

@@ -298,8 +298,8 @@ pub struct Recycle {
     pub holder: Holder,
     /// Seed of the page contents.
     pub seed: u64,
-    /// Duration of each part of the measurement: the first allocations, and the repeated
-    /// allocations with each number of threads.
+    /// Duration of the repeated allocations with each number of threads, and maximum duration of
+    /// the first allocations.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
