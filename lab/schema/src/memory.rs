@@ -14,7 +14,7 @@ pub struct MemorySample {
 }
 
 /// Composition of a process tree's memory at one moment. A page that several processes share counts
-/// in proportion for each. Only in `huge` and `lazily_freed` it counts fully for each.
+/// in proportion for each. Only in `huge` and `lazily_freed` does it count fully for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Time since the start of the run.

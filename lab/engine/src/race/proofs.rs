@@ -122,8 +122,8 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// Returns the latest proof of an entrant, if it shows that other allocators served too much of
-    /// the command.
+    /// Returns the latest proof of an entrant, if it shows that the entrant's allocator served too
+    /// little of the command.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
