@@ -138,7 +138,8 @@ pub struct Options {
     pub masked: Vec<String>,
     /// Number of untimed memory runs for each entrant except the baseline's twin.
     pub memory_runs: u32,
-    /// Exit statuses of the command that count as success; only 0 if the list is empty.
+    /// Exit statuses of the command that count as success. In runs without the witness, an empty
+    /// list stands for 0 alone.
     pub success: Vec<i32>,
     /// Whether the race continues even if the entrants do different amounts of work.
     #[serde(default)]

@@ -100,7 +100,7 @@ impl<'a> Opened<'a> {
     /// Returns the mechanism for limits on this machine, and adds a remark that names it.
     ///
     /// # Errors
-    /// When this machine has no such mechanism.
+    /// When this machine has no such mechanism, or the user interrupts.
     pub fn mechanism(&mut self) -> Result<Mechanism, Failure> {
         let mechanism = self.lab.mechanism().map_err(failure)?;
         self.remarks.push(format!(

@@ -141,7 +141,7 @@ impl Prover {
     /// `None` if the command failed.
     ///
     /// # Errors
-    /// When the command cannot be traced.
+    /// When the command cannot be traced, or the user interrupts.
     pub fn count(&self, race: &mut Race, entrant: usize) -> Result<Option<Proof>, Failure> {
         let request = self.request(race, entrant);
         match self.follow(race, || self.witness.start(&request))? {

@@ -19,7 +19,8 @@ use crate::kept::{Kept, started};
 ///
 /// # Errors
 /// When a kind of misuse is unknown, a program cannot be compiled or run, or an allocator that was
-/// requested by name is unavailable. Any other allocator that cannot be tested is only reported.
+/// requested by name is unavailable. Also when the user interrupts. Any other allocator that cannot
+/// be tested is only reported.
 pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let registry = engine.registry()?;

@@ -115,7 +115,8 @@ pub struct Equipment {
 /// unavailable ones from the suites.
 ///
 /// # Errors
-/// When an allocator that was requested by name, or a baseline, is unavailable.
+/// When an allocator that was requested by name, or a baseline, is unavailable. Also when the user
+/// interrupts.
 pub fn equip(
     suites: &mut [Suite],
     request: &SuiteRequest,
