@@ -336,7 +336,7 @@ pub struct PagingReport {
     /// Quota of processor time that the child read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
-    /// Figures by name. Each name ends in its unit.
+    /// Figures by name. Each name contains its unit.
     pub figures: BTreeMap<String, f64>,
     /// Latencies by the name of the timed operation.
     pub distributions: BTreeMap<String, Distribution>,
