@@ -49,8 +49,8 @@ pub enum Event<'a> {
     GoingOn(GoingOn<'a>),
     /// The next race of a collection begins. The value is its title.
     CellStarted(&'a str),
-    /// A lock is taken, possibly after waiting for another heapdrome process. The value is the name
-    /// of the locked item.
+    /// A lock will be taken, possibly after waiting for another heapdrome process. The value is the
+    /// name of the locked item.
     Locking(&'a str),
     /// A trace is compiled for its replay. The value is the path or name of the trace.
     Compiling(&'a Path),
@@ -76,7 +76,7 @@ pub enum Event<'a> {
     },
     /// A suite was interrupted.
     SuiteInterrupted {
-        /// Arguments of heapdrome that resume the suite, without the file.
+        /// Arguments of heapdrome that resume the suite, without `--resume` and its file.
         arguments: &'a str,
         /// File that keeps the results, quoted for a shell.
         file: &'a str,
@@ -188,7 +188,8 @@ pub enum Piece {
 pub enum Searching<'a> {
     /// Proving that the allocator serves the command.
     Proof,
-    /// The allocator does not serve the command. The value is the reason.
+    /// No search is possible, for example because the allocator does not serve the command. The
+    /// value is the reason.
     NotServed(&'a str),
     /// Running the command without a limit.
     Unlimited {
@@ -220,9 +221,10 @@ pub enum Step<'a> {
         round: u32,
         /// The entrant that runs.
         entrant: &'a str,
-        /// Upper bound of the finished share of the race, from 0 to 1.
+        /// Finished share of the rounds or of their time, whichever is larger, from 0 to 1. The
+        /// race may end before this share reaches 1.
         share: f64,
-        /// Upper bound of the remaining time.
+        /// Remaining time at the current pace, if the race does not end before its limits.
         left: Duration,
     },
     /// An untimed run.
@@ -259,7 +261,7 @@ pub enum Found<'a> {
         /// Phase of the race in which the run failed.
         during: &'a str,
     },
-    /// A metric was not found in the output; reported once for each entrant.
+    /// A metric was not found in the output; reported once for each metric and entrant.
     MetricMissing {
         /// Name of the metric.
         metric: &'a str,

@@ -63,7 +63,7 @@ pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes the result of a check beside its trace.
+/// Writes the result of a check beside its trace, and returns the path of the file.
 ///
 /// # Errors
 /// When a file that is not a check's result exists there, or the result cannot be written.

@@ -3,7 +3,8 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the executable file of `program`, resolved from `directory`; `None` if there is none.
+/// Returns the executable file of `program`; `None` if there is none. A path is resolved from
+/// `directory`. A name without a slash is searched for in `PATH`.
 pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         let path = directory.join(program);

@@ -27,7 +27,7 @@ pub(crate) fn check_directory(folder: &Path) -> Result<(), MeasureError> {
 }
 
 /// Returns the path of the standard input of the plan's command, after checking that it can be
-/// opened.
+/// opened and is not a folder. Returns `/dev/null` if the plan names no file.
 pub(crate) fn stdin(plan: &Plan) -> Result<PathBuf, MeasureError> {
     let Some(path) = &plan.options.stdin else {
         return Ok("/dev/null".into());
@@ -50,7 +50,8 @@ fn unusable(what: &'static str, path: &Path, error: i32) -> MeasureError {
     }
 }
 
-/// Returns the path of the program that `command` names, resolved from `directory`.
+/// Returns the path of the program that `command` names, resolved from `directory`. A name without
+/// a slash is searched for in the `PATH` of `variables`.
 pub(crate) fn program(
     command: &str,
     directory: &Path,

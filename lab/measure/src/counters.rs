@@ -30,8 +30,7 @@ pub fn available() -> Vec<Availability> {
     tried.collect()
 }
 
-/// Kind of counter. Page faults and context switches are missing here, because `wait4` reports
-/// them.
+/// Kind of counter. Context switches are missing here, because `wait4` reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Instructions,

@@ -44,7 +44,8 @@ pub enum Event<'a> {
     },
     /// A run ended, successfully or not; warm-up runs included.
     RunEnded(&'a Run),
-    /// A metric's pattern did not match a run's output, or its match is not a number.
+    /// A metric's pattern did not match a successful run's output, or its match is not a number.
+    /// Missing optional figures of the plan are not reported.
     MetricMissing {
         /// Position of the entrant in the plan.
         entrant: usize,

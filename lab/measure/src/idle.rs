@@ -1,4 +1,4 @@
-//! Idle periods of a process tree, and the tree's memory at the end of each.
+//! The longest idle period of a process tree, and the tree's memory at its end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,7 +73,8 @@ impl Rest {
         }
     }
 
-    /// Returns the memory at the end of the longest idle period.
+    /// Returns the memory at the end of the longest idle period; `None` if no period lasted at
+    /// least [`SHORTEST`].
     pub(crate) fn longest(&self) -> Option<AfterIdle> {
         self.longest
     }

@@ -54,7 +54,7 @@ pub(crate) struct Finished {
 
 /// Launchers of a plan's commands, with the resources that they need.
 pub(crate) struct Launchers {
-    /// Launcher of the measured command only. All its descendants are the measured tree.
+    /// Launcher of the measured command or server only. All its descendants are the measured tree.
     pub(crate) measured: Launcher,
     /// Launcher of all other commands. Processes that they leave running, such as a daemon of
     /// `--setup`, live until the race ends.
@@ -179,8 +179,8 @@ impl Launchers {
         }
     }
 
-    /// Returns a request to run the plan's command with `variables` as its environment. Keeps the
-    /// standard output if it is compared or searched for metrics.
+    /// Returns a request to run the plan's command with `variables` as its environment, without
+    /// pinning. Keeps the standard output if it is compared or searched for metrics.
     pub(crate) fn command_spawn(
         &mut self,
         plan: &Plan,
@@ -308,7 +308,8 @@ impl Launchers {
         Ok(found)
     }
 
-    /// Returns the hash of the last run's output, without the masked ranges, if output is compared.
+    /// Returns the hash of the last run's standard output, without the masked ranges; `None` if
+    /// outputs are not compared.
     pub(crate) fn output_hash(&self, plan: &Plan) -> Result<Option<String>, MeasureError> {
         if !plan.options.compare_output {
             return Ok(None);
@@ -321,8 +322,8 @@ impl Launchers {
         self.needs.masks.hash(path).map(Some).map_err(failed)
     }
 
-    /// Creates a watch over the measured tree. The watch uses a control group if a trial shows that
-    /// processes can be started in one, otherwise `/proc`.
+    /// Creates a watch over the measured tree. With [`MemoryMethod::Best`], the watch uses a
+    /// control group if a trial shows that processes can be started in one, otherwise `/proc`.
     pub(crate) fn watch(
         &mut self,
         method: MemoryMethod,

@@ -64,6 +64,7 @@ fn bad_metric(name: &str, error: &regex::Error) -> MeasureError {
 
 impl Pattern {
     /// Returns the number at the pattern's last match, because programs print their totals last.
+    /// Returns `None` if nothing matches, or if the match is not a finite number.
     pub(crate) fn find(&self, text: &str) -> Option<f64> {
         let found = self.expression.captures_iter(text).last()?;
         let number = found.get(1).or_else(|| found.get(0))?.as_str().trim();

@@ -14,8 +14,8 @@ use crate::tree::Process;
 
 /// Default time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor of the elapsed time. Early readings are at most `elapsed / EARLY` apart, so that a short
-/// run has some, too.
+/// Divisor of the elapsed time. At the beginning, the next reading is due after `elapsed / EARLY`,
+/// so that a short run has some readings, too.
 const EARLY: u32 = 8;
 /// Reciprocal of the maximum share of a run's time that readings take.
 pub(crate) const SHARE: u32 = 20;

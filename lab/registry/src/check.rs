@@ -57,7 +57,7 @@ impl Checks {
     /// already contains them.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written.
+    /// When a compiler is missing or fails, the cache cannot be written, or the user interrupts.
     pub fn prepare(cache: &Cache, level: Level) -> Result<Self, RegistryError> {
         let mut sources: Vec<&'static Source> = Vec::new();
         for check in of_level(level) {

@@ -35,7 +35,7 @@ pub(crate) fn libc_version(packages: &Packages) -> String {
     }
 }
 
-/// Returns the package that contains a library, with its version; `None` if there is none.
+/// Returns the name and version of the package that contains a library; `None` if there is none.
 pub fn package_of(library: &Path) -> Option<String> {
     ask_dpkg(library)
 }
@@ -48,6 +48,7 @@ pub(crate) struct Loader {
 
 impl Loader {
     /// Returns the path of a system library, and the paths of the libraries to preload after it.
+    /// Returns `None` if one of them is missing.
     pub(crate) fn locate(&self, library: &SystemLibrary) -> Option<(PathBuf, Vec<PathBuf>)> {
         let arch = std::env::consts::ARCH;
         let mut files = library
@@ -174,7 +175,7 @@ fn children(folder: &Path, start: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Debian packages that contain files. Each file is looked up once.
+/// Lookup of the Debian packages that contain files. Each file is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     known: std::sync::Mutex<BTreeMap<PathBuf, Option<String>>>,

@@ -8,7 +8,7 @@ use crate::{Machine, Verdict};
 /// One of the two results that are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedResult {
-    /// Name of the file, as the user gave it.
+    /// Name of the file, as the user gave it; `standard input` for `-`.
     pub file: String,
     /// Start time of the race or collection, in UTC, as RFC 3339.
     pub started: String,
@@ -46,13 +46,13 @@ pub struct Change {
     /// Median in the new result.
     #[serde(deserialize_with = "number_or_null")]
     pub new: f64,
-    /// Change of the figure itself, new over old; `None` if the machines differ or there are too
-    /// few rounds.
+    /// Change of the figure itself, new over old; `None` if the machines differ, or count as
+    /// different, or if there are too few rounds.
     pub itself: Option<Factor>,
-    /// Change of the ratio to the baseline, new over old; `None` for the baseline, if the baselines
-    /// differ, or if there are too few rounds.
+    /// Change of the ratio to the baseline, new over old. `None` for the baseline, and if the
+    /// baselines differ, a baseline's row is invalid, or there are too few rounds.
     pub beside_baseline: Option<Factor>,
-    /// Joint verdict of all factors that may be judged; `None` if there is none.
+    /// Joint verdict of the factors that count; `None` if none counts.
     pub verdict: Option<Verdict>,
 }
 
@@ -63,11 +63,12 @@ pub struct RacePair {
     pub cell: Option<String>,
     /// Workload or command of the race, for display.
     pub command: Vec<String>,
-    /// Baseline of both races; `None` if their baselines differ.
+    /// Baseline of both races; `None` if their baselines differ, or if a baseline's row is invalid.
     pub baseline: Option<String>,
-    /// Number of complete rounds of the old race.
+    /// Number of rounds of the old race that are compared: its complete rounds, or only those that
+    /// every entrant ran, if decided entrants could stop.
     pub old_rounds: u32,
-    /// Number of complete rounds of the new race.
+    /// Number of rounds of the new race that are compared.
     pub new_rounds: u32,
     /// Changes of all figures, allocator by allocator.
     pub changes: Vec<Change>,
@@ -81,11 +82,12 @@ pub struct RacePair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every judged interval lies completely beyond the threshold.
+    /// Every counting interval of a figure lies completely beyond the threshold, or an allocator or
+    /// a race fails only in the new result.
     Confirmed,
-    /// Every judged interval lies completely on the near side of the threshold.
+    /// Every counting interval of a figure lies completely on the near side of the threshold.
     RuledOut,
-    /// An interval contains the threshold, or there is no interval.
+    /// Neither of the two, for example because there is no interval.
     Undecided,
 }
 
@@ -94,8 +96,8 @@ pub enum Outcome {
 pub struct Judged {
     /// Text of the condition as the user wrote it.
     pub condition: String,
-    /// Outcome over all figures: `Confirmed` if one figure confirms the condition, `RuledOut` only
-    /// if every figure rules it out.
+    /// Outcome over all allocators and races: `Confirmed` if one figure or failure confirms the
+    /// condition, `RuledOut` only if every figure rules it out.
     pub outcome: Outcome,
     /// Figures and failures that led to the outcome, in words.
     pub because: Vec<String>,
@@ -122,6 +124,6 @@ pub struct Changes {
     pub pairs: Vec<RacePair>,
     /// Conditions with their outcomes.
     pub conditions: Vec<Judged>,
-    /// Races that only one of the results contains.
+    /// Races that only one of the results contains, or that have no complete round in a result.
     pub unmatched: Vec<String>,
 }

@@ -26,11 +26,12 @@ pub enum Scale {
 pub struct Member {
     /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
     pub cell: String,
-    /// Name of the workload that the race runs.
+    /// Name of the workload or program that the race runs.
     pub workload: String,
-    /// Parameters of the workload, as words.
+    /// Parameters of the workload, or values of a sweep's parameters, as words.
     pub parameters: Vec<String>,
-    /// Value of the parameter that the cell sweeps, such as the number of threads.
+    /// Value of the parameter that the cell sweeps, such as the number of threads, if it is a whole
+    /// number.
     pub swept: Option<u64>,
     /// Processors to which the command was pinned, in order of use; empty for all processors.
     pub processors: Vec<usize>,
@@ -44,13 +45,13 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// Every judged interval agrees with the claim.
+    /// The measurements show the claim.
     Held,
-    /// An interval contradicts the claim.
+    /// The measurements contradict the claim.
     NotHeld,
-    /// An interval is too wide, or there is no interval.
+    /// The measurements are missing, or neither show nor contradict the claim.
     Undecided,
-    /// An allocator or a thread count that the claim requires is missing here.
+    /// Something that the claim requires, such as an allocator or a thread count, is missing here.
     CannotBeTested,
 }
 
@@ -71,10 +72,11 @@ pub struct ClaimResult {
     pub target: bool,
 }
 
-/// An allocator of the published document that did not take part in this race.
+/// An allocator that a suite or its published document includes, but that did not take part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Name of the allocator in the published document.
+    /// Name of the allocator in the published document; in the suite `misuse`, its name in the
+    /// registry.
     pub name: String,
     /// Reason why the allocator did not take part.
     pub reason: String,
@@ -137,7 +139,7 @@ pub enum Purpose {
         scale: Scale,
         /// Settings of the experiments, with their results.
         cells: Vec<PagingCell>,
-        /// Total measurement time of the cells, over all sessions.
+        /// Total time of all sessions that ran cells.
         time: Option<Nanoseconds>,
         /// Distributions of times, for experiments that recorded them.
         ccdfs: Vec<Ccdf>,
@@ -153,7 +155,7 @@ pub enum Purpose {
     Survival {
         /// Scale at which the search was run.
         scale: Scale,
-        /// Finding of the search under each allocator.
+        /// Findings of the searches under each allocator, with and without swap.
         searches: Vec<Survival>,
     },
     /// A check of a replay: races of the program, and of its replay at two speeds.
@@ -198,11 +200,13 @@ pub struct Collection {
     pub started: String,
     /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// Name of the suite, or a name such as `sweep threads` or `sweep jobs and size`.
+    /// Name of the suite, or a name such as `sweep jobs and size`, `check of app.trace` or
+    /// `survive`.
     pub name: String,
     /// Machine on which everything in the collection was measured.
     pub machine: Machine,
-    /// The races, in the order in which they were run; empty except in sweeps and suites.
+    /// The races, in the order in which they were run; empty except in sweeps, suites of races and
+    /// checks of a replay.
     pub races: Vec<Member>,
     /// Purpose, with the data that only this purpose has.
     pub purpose: Purpose,
@@ -210,14 +214,15 @@ pub struct Collection {
     pub tables: Vec<Table>,
     /// Published claims and targets, with their outcomes.
     pub claims: Vec<ClaimResult>,
-    /// Allocators of the published document that did not race.
+    /// Allocators of the suite or its published document that did not take part.
     pub absent: Vec<Absent>,
     /// Remarks on the whole collection for the reader.
     pub remarks: Vec<String>,
 }
 
 impl Collection {
-    /// Returns the scale of the run, for purposes that have several scales.
+    /// Returns the scale of the run; `None` for a sweep. A check of a replay is always at the usual
+    /// scale.
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {
             Purpose::Sweep(_) => None,

@@ -66,7 +66,7 @@ pub struct Evidence {
     /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<SystemCalls>,
-    /// Time in calls of the allocator, if enough of them were timed.
+    /// Time in calls of the allocator, if enough calls were timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_time: Option<CallTime>,
 }

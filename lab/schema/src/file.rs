@@ -21,7 +21,7 @@ pub enum ReadError {
         /// Error that the system returned.
         source: std::io::Error,
     },
-    /// The file is empty.
+    /// The file is empty, except for white space.
     #[error("{path} is empty")]
     Empty {
         /// Path of the file.

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 
-/// One line of a journal. The variants are in the order in which a race writes them.
+/// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
-    /// The first line: the plan and the machine of the race. A second plan replaces the first and
-    /// clears all earlier proofs. It must precede the first run and keep every failed entrant; it
-    /// may replace or append others.
+    /// The first line: the plan and the machine of the race. A later plan replaces the first and
+    /// clears all earlier proofs and evidence; its machine is ignored. It must precede the first
+    /// run and keep every failed entrant at its position; it may replace or append others.
     Plan {
         /// Version of the journal's format.
         schema: u32,
@@ -49,8 +49,8 @@ pub enum JournalLine {
         stderr_tail: String,
     },
     /// All comparisons with an entrant are decided: every target on the entrant is decided, or
-    /// another entrant was shown to beat it. The entrant runs no further rounds, and its row stays
-    /// valid.
+    /// another entrant was shown to beat it in the judged figures. The entrant runs no further
+    /// rounds, and its row stays valid.
     Decided {
         /// Position of the entrant in the plan.
         entrant: usize,
@@ -70,7 +70,7 @@ pub enum JournalLine {
         /// Text of the remark, which a resumed race does not report again.
         text: String,
     },
-    /// All rounds are done.
+    /// The race has ended.
     Finished {
         /// Reason why no further rounds were run.
         reason: String,

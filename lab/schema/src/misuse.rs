@@ -22,11 +22,11 @@ pub enum MisuseStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseOutcome {
-    /// The allocator reported the misuse and ended the program.
+    /// The allocator reported the misuse, and the program ended early.
     Detected,
     /// The allocator reported the misuse, and the program ran to its end.
     Warned,
-    /// The program was ended without a message.
+    /// The program ended early, without a message.
     Killed,
     /// Nothing was reported. Memory of the program was changed, or freed memory could be read.
     Harmed,
@@ -52,7 +52,8 @@ pub struct MisuseRun {
     pub stage: Option<MisuseStage>,
     /// Way in which the program ended.
     pub ending: Ending,
-    /// First line that the allocator wrote after the misuse.
+    /// First line that the allocator wrote after the misuse began. If the program did not reach the
+    /// misuse, the last line of its output.
     pub said: Option<String>,
     /// First harm that the program detected.
     pub harm: Option<String>,

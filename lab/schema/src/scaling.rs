@@ -52,8 +52,8 @@ pub struct ScalingCurve {
     pub others: String,
     /// Races, in the order of the values.
     pub points: Vec<ScalingPoint>,
-    /// The knee. `None` if the values are not rising numbers, the work does not grow, or an
-    /// interval is missing.
+    /// The knee. `None` if the values are not rising numbers, every race does equal work, there are
+    /// fewer than two races, or an interval is missing.
     pub knee: Option<Knee>,
 }
 

@@ -11,7 +11,7 @@ pub struct Trial {
     pub wall_s: Vec<f64>,
     /// Failure of the run that did not finish; `None` if all runs finished.
     pub failure: Option<String>,
-    /// Number of times that a run hit the limit on memory, or the limit on memory and swap
+    /// Number of times that the runs hit the limit on memory, or the limit on memory and swap
     /// together.
     pub limit_hits: u64,
     /// Number of processes that were killed because they were out of memory.
@@ -25,7 +25,7 @@ impl Trial {
         self.failure.is_none()
     }
 
-    /// Returns the number of runs, including a failed one.
+    /// Returns the number of runs. A failed run counts, too.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.wall_s.len() + usize::from(!self.survived())
@@ -82,7 +82,7 @@ impl Survival {
         trial.survived() && runs >= Self::FEWEST_RUNS
     }
 
-    /// Returns whether only a single run finished under the smallest limit. Another run might fail.
+    /// Returns whether the smallest limit was tried with a single run. Another run might fail.
     #[must_use]
     pub fn tried_once(&self) -> bool {
         let tried = self.tried();
@@ -106,8 +106,8 @@ impl Survival {
             .unwrap_or_default()
     }
 
-    /// Returns one trial for each limit that was tried, in ascending order of the limits. A search
-    /// may try its last limit twice.
+    /// Returns one trial for each limit that was tried, in ascending order of the limits. The trial
+    /// under the smallest limit is in `trials` and in `at`.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {
         let multiples = self.at.iter().map(|at| &at.trial);

@@ -88,7 +88,8 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> 
 }
 
 /// Writes the output of `make` to a file as [`write_atomically`] does, without holding all of the
-/// output in memory. If `make` itself fails, returns its failure and does not write the file.
+/// output in memory. If `make` itself fails, returns its failure and does not replace the file. A
+/// path that is not a regular file may have received a part of the output.
 ///
 /// # Errors
 /// When the file cannot be written, regardless of the outcome of `make`.
@@ -165,7 +166,8 @@ impl<W: Write> Write for Noted<W> {
 /// Checks whether [`write_atomically`] could write `path` now.
 ///
 /// # Errors
-/// In the cases of [`write_atomically`], except that a lack of disk space is not detected.
+/// In the cases of [`write_atomically`], except that a lack of disk space and an unwritable special
+/// file are not detected.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let target = replaced(path);
     let found = match &target {
@@ -177,7 +179,7 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
 }
 
 /// Returns the path of the file to replace: `path`, or the target if `path` is a link; `None` if
-/// the existing item must not be replaced, such as a pipe or a folder.
+/// the existing item is not a regular file, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),

@@ -89,8 +89,8 @@ fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResul
     found.filter(|other| other.status == Status::Ok)
 }
 
-/// Returns the peak memory of each round, without the image of the process and the tables of a
-/// replay. Returns `None` if the image was not measured.
+/// Returns the peak memory of each round in bytes, without the image of the process and the tables
+/// of a replay. Returns `None` if the image or the peak was not measured.
 pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     let image = row.image?.resident().as_f64();
     let tables = row.metrics.get(TABLES).map_or(0.0, |tables| tables.median);
@@ -98,9 +98,10 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the page faults of a replay's operations, or the page faults of a program without those
+/// Returns the median number of page faults of a replay's operations, or of a program without those
 /// of its image. The image causes one fault for each written page, and one for each group of file
-/// pages that the kernel maps together.
+/// pages that the kernel maps together. Returns `None` if the image or the faults of a program were
+/// not measured.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

@@ -36,7 +36,7 @@ pub struct CheckRequest {
     pub allocators: Vec<String>,
     /// The allocator under which the trace was recorded.
     pub recorded: String,
-    /// Settings of each run.
+    /// Settings of the program's runs. Runs of the replays share only some of them.
     pub options: Options,
     /// Conditions under which each of the three races ends.
     pub stopping: Stopping,

@@ -3,7 +3,7 @@
 
 use heapdrome_statistics::{Estimate, Rounds, Rule, Shown, rank_correlation, ranks};
 
-/// Probability that at least one pair's interval misses the true ratio.
+/// Maximum probability that at least one pair's interval misses the true ratio.
 const ALPHA: f64 = 0.05;
 
 /// Minimum relative difference that matters. Entrants that differ by less share a rank.
@@ -39,7 +39,8 @@ impl Samples {
         rule.compare_within(&rounds, one, other)
     }
 
-    /// Returns every compared pair of entrants, with the ratio of the first to the second.
+    /// Returns every pair of entrants that share enough rounds for an interval, with the ratio of
+    /// the first to the second.
     pub(super) fn pairs(&self) -> Vec<([usize; 2], Estimate)> {
         let rule = self.rule();
         let count = self.0.len();

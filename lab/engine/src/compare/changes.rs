@@ -101,7 +101,8 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     }
 }
 
-/// Returns the change of the figure's ratio to the baseline; `None` for the baseline itself.
+/// Returns the change of the figure's ratio to the baseline. Returns `None` for the baseline
+/// itself, if the races have no common baseline, or if there are too few rounds.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
     if baseline.new.allocator == both.new.allocator {

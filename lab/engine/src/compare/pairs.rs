@@ -49,14 +49,15 @@ impl<'a> Pair<'a> {
         self.cell.clone().unwrap_or_default()
     }
 
-    /// Returns the rows of the baseline, if it has the same name in both races.
+    /// Returns the rows of the baseline, if it has the same name and a valid row in both races.
     pub fn baseline(&self) -> Option<Both<'a>> {
         (self.old.baseline == self.new.baseline)
             .then(|| self.both(&self.new.baseline))
             .flatten()
     }
 
-    /// Returns whether both races used the same library as baseline, as far as is known.
+    /// Returns whether both races have a baseline of the same name, library and settings, as far as
+    /// is known.
     pub fn same_baseline(&self) -> bool {
         self.baseline().is_some_and(|both| both.is_same_library())
     }
@@ -115,7 +116,8 @@ impl<'a> Pair<'a> {
 }
 
 impl Both<'_> {
-    /// Returns whether both races used the same library for this allocator, as far as is known.
+    /// Returns whether both races used the same library and settings for this allocator, as far as
+    /// is known.
     pub fn is_same_library(&self) -> bool {
         self.old.version == self.new.version
             && self.old.settings == self.new.settings
@@ -144,8 +146,8 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 /// Returns the common races of two results.
 ///
 /// # Errors
-/// When the results are of different kinds or commands, or no allocator counts in both. Also when
-/// the machines differ and no race has the same baseline in both results.
+/// When the results are of different kinds or commands, have no race in common, or no allocator
+/// counts in both. Also when the machines differ and no race has the same baseline in both results.
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
         (Saved::Race(old), Saved::Race(new)) => single(old, new)?,

@@ -22,7 +22,7 @@ pub struct Cells<'a> {
     sentences: Option<usize>,
     /// Positions of the cells in the collection.
     places: Vec<usize>,
-    /// Measurement time of earlier sessions.
+    /// Total time of earlier sessions.
     spent: Duration,
 }
 
@@ -82,7 +82,8 @@ impl<'a> Cells<'a> {
         evaluate(collection, self.sentences);
     }
 
-    /// Returns the total measurement time of the cells, earlier sessions included.
+    /// Returns the total time of all sessions, from the opening of each. Earlier sessions count
+    /// until their last cell.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }
@@ -100,7 +101,8 @@ impl<'a> Cells<'a> {
         next.is_none()
     }
 
-    /// Returns the number of cells with missing rounds, and of cells with all rounds done.
+    /// Returns the number of cells with missing rounds, given-up ones included, and of cells with
+    /// all rounds done.
     pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
         let all = collection.paging_cells();
         let cells = self.places.iter().map(|place| &all[*place]);

@@ -63,7 +63,8 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Creates the requested swap, if any, and checks that enough is free.
+    /// Creates the requested swap, if any, and checks that enough is free. Adds a remark if the
+    /// swap would be more than half full.
     ///
     /// # Errors
     /// When the swap cannot be created, or less than `needed` is free.
@@ -99,7 +100,7 @@ impl<'a> Opened<'a> {
     /// Returns the mechanism for limits on this machine, and adds a remark that names it.
     ///
     /// # Errors
-    /// When this machine has no such mechanism.
+    /// When this machine has no such mechanism, or the user interrupts.
     pub fn mechanism(&mut self) -> Result<Mechanism, Failure> {
         let mechanism = self.lab.mechanism().map_err(failure)?;
         self.remarks.push(format!(

@@ -83,8 +83,8 @@ pub struct CellRequest {
 /// `proofs` that another cell took with the same program, library and environment.
 ///
 /// The result also has rows for rivals that fail or are not served. The workload's figures become
-/// metrics under their own names. Only its `wall_s` and `cpu_s` are renamed to `measured_wall_s`
-/// and `measured_cpu_s`, because every race has figures of those names.
+/// metrics under their own names. A figure such as `wall_s` becomes `measured_wall_s`, because
+/// every race has a figure of that name.
 ///
 /// # Errors
 /// [`Failure::Usage`] when the workload, its parameters or a name is invalid; [`Failure::Baseline`]
@@ -142,6 +142,7 @@ impl Cell {
     }
 
     /// Returns the result of a race with the end `ended`, and a failure if the race does not count.
+    /// Reports that the race stops working.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,

@@ -31,9 +31,10 @@ pub enum Ended {
     Done(String),
     /// The command fails under the baseline.
     BaselineFailed(String),
-    /// The entrants do different amounts of work, so their times are not comparable.
+    /// The entrants do different amounts of work, or the command traces programs, so times are not
+    /// comparable.
     DifferentWork(String),
-    /// The baseline's allocator cannot serve the command, so no other allocator can either.
+    /// No comparison is possible, for example because no allocator can serve the command.
     NothingToRace(String),
 }
 
@@ -186,8 +187,8 @@ impl Contest {
         self.go_on(begun)
     }
 
-    /// Does all work that precedes the rounds: `--setup`, the proofs, the warm-up. Returns the end
-    /// of the race if it has already ended.
+    /// Does all work that precedes the rounds, such as `--setup`, the proofs and the warm-up.
+    /// Returns the end of the race if it has already ended, or if no comparison is possible.
     ///
     /// # Errors
     /// See [`Contest::run`].
@@ -233,7 +234,8 @@ impl Contest {
     }
 
     /// Does all work that follows the rounds, unless already done: runs `--cleanup`, and writes the
-    /// end to the journal.
+    /// end to the journal. A failure is written only for a race of a suite or a check; any other
+    /// failed race can be resumed.
     ///
     /// # Errors
     /// See [`Contest::run`]. A failure of the rounds takes precedence.

@@ -1,8 +1,8 @@
 //! Untimed runs after the rounds, which track every block to explain the result.
 //!
 //! The baseline and the leading entrant are tracked first, the others only while all untimed work
-//! takes at most a third of the race's time. A failing run does not fail the race. These runs are
-//! also disabled by `--memory-runs 0`.
+//! takes at most a third of the race's time. A failing run does not fail the race. There are no
+//! such runs with `--memory-runs 0` or `--unproven`, or in a race of a collection.
 
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,8 @@ const SHARE: u32 = 2;
 /// Minimum time for each run of the baseline and the leading entrant, even in a short race.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Divisor of the race's time limit. At most this fraction is reserved for tracked runs, because
-/// rounds matter more.
+/// Reciprocal of the maximum share of the race's time limit that is reserved for tracked runs. The
+/// share is small, because rounds matter more.
 const RESERVED: u32 = 6;
 
 /// Number of entrants that are tracked even in a short race: the baseline and the leading entrant.

@@ -48,7 +48,7 @@ impl Material<'_> {
         self.runs.iter().filter(move |run| run.entrant == entrant)
     }
 
-    /// Returns the number of rounds that the baseline and every entrant still racing have finished.
+    /// Returns the number of rounds that every entrant still racing has finished; 0 if none races.
     pub fn complete_rounds(&self) -> u32 {
         let racing = (0..self.plan.entrants.len())
             .filter(|e| self.status(*e) == Status::Ok && !self.decided.contains_key(e));
@@ -88,7 +88,7 @@ impl Material<'_> {
     }
 
     /// Returns the ratio of an entrant's figure to the baseline's, from the rounds in which both
-    /// have it.
+    /// have it; `None` if these rounds are too few.
     pub(super) fn estimate(
         &self,
         rules: &Rules,

@@ -47,7 +47,8 @@ pub struct Wanted<'a> {
 /// Makes the plan: every name is looked up, and every missing allocator is built.
 ///
 /// # Errors
-/// When an option, a name or a file is invalid, or a requested allocator cannot be built.
+/// When an option, a name or a file is invalid, a requested allocator cannot be built, or the user
+/// interrupts.
 pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     let early = ready_early(wanted.workload, engine)?;
     let (entrants, mut notes) = entrants(wanted.allocators, wanted.baseline, engine)?;
@@ -85,8 +86,8 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     })
 }
 
-/// Checks that the workload's program exists, before any build. Also prepares a trace, because only
-/// its compilation detects damage.
+/// Checks the workload's program before any build. Also prepares a trace, because only its
+/// compilation detects damage.
 fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let Some(workload) = workload else {
         return Ok(None);

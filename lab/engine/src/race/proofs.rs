@@ -17,8 +17,8 @@ use crate::interrupt;
 type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
-    /// Takes the missing proofs. An entrant whose allocator does not serve the command is not
-    /// timed. Returns the end of the race if no comparison is possible.
+    /// Takes the proofs that are missing or no longer valid. An entrant whose allocator does not
+    /// serve the command is not timed. Returns the end of the race if no comparison is possible.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;
@@ -122,8 +122,8 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// Returns the latest proof of an entrant, if it shows that other allocators served too much of
-    /// the command.
+    /// Returns the latest proof of an entrant, if it shows that the entrant's allocator served too
+    /// little of the command.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
@@ -162,7 +162,7 @@ impl Contest {
         }
     }
 
-    /// Describes a change to files while heapdrome ran.
+    /// Describes a change to the files of an entrant or of the command.
     fn changed_files(&self, entrant: usize) -> String {
         let name = &self.race.plan().entrants[entrant].name;
         format!("{name} or the command changed")

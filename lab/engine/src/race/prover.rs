@@ -76,13 +76,13 @@ impl Prover {
         })
     }
 
-    /// Returns the duration of the shortest run under the witness so far, `--prepare` included. A
-    /// run without the witness is shorter.
+    /// Returns the duration of the shortest successful run under the witness so far, `--prepare`
+    /// included. A run without the witness is shorter.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }
 
-    /// Returns whether the latest proof of `entrant` is still valid: libraries, executable, command
+    /// Returns whether `entrant` has a proof that is still valid: libraries, executable, command
     /// and environment are unchanged.
     ///
     /// # Errors
@@ -98,10 +98,12 @@ impl Prover {
         Ok(key == proof.key)
     }
 
-    /// Takes a proof of `entrant` for the command of `race`, and writes it to the journal.
+    /// Takes a proof of `entrant` for the command of `race`, and writes the proof or the failure to
+    /// the journal. Instead of a new proof, uses a valid one of the baseline for its twin, or one
+    /// in `shared`.
     ///
     /// # Errors
-    /// When the command cannot be traced, or the journal cannot be written.
+    /// When the command cannot be traced, the journal cannot be written, or the user interrupts.
     pub fn prove(
         &self,
         race: &mut Race,
@@ -139,7 +141,7 @@ impl Prover {
     /// `None` if the command failed.
     ///
     /// # Errors
-    /// When the command cannot be traced.
+    /// When the command cannot be traced, or the user interrupts.
     pub fn count(&self, race: &mut Race, entrant: usize) -> Result<Option<Proof>, Failure> {
         let request = self.request(race, entrant);
         match self.follow(race, || self.witness.start(&request))? {
@@ -149,8 +151,9 @@ impl Prover {
     }
 
     /// Runs the command under `entrant` once more, for at most `limit`, and tracks every block.
-    /// Returns `None` if the run failed or could not be tracked, or if a start script saw
-    /// `LD_PRELOAD` and chose another allocator than in timed runs. None of this affects the race.
+    /// Returns `None` if the run failed or could not be tracked. Also returns `None` for the
+    /// entrant `as-is` if a start script saw `LD_PRELOAD` and chose another allocator than in timed
+    /// runs. None of this affects the race.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -287,7 +290,8 @@ impl Prover {
     }
 }
 
-/// Returns the baseline's proof for its twin, whose run would be identical.
+/// Returns the baseline's proof for its twin, whose run would be identical; `None` for any other
+/// entrant, or if that proof has another key.
 fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
     let plan = race.plan();
     let proof = race.proofs()[plan.baseline()].as_ref()?;
@@ -308,7 +312,8 @@ fn watched_command(plan: &Plan) -> Vec<String> {
 }
 
 /// Returns whether a run succeeded. A command must exit with a status that counts as success. A
-/// server may exit with any status, because heapdrome ends it by a signal.
+/// server may exit with any status or be killed by SIGTERM or SIGKILL, because heapdrome ends it by
+/// these signals.
 fn ended_well(plan: &Plan, report: &Report) -> bool {
     match report.ending {
         Ending::Exited(_) if plan.options.server.is_some() => true,

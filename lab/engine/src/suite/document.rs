@@ -99,7 +99,7 @@ impl<'a> Document<'a> {
     /// reason.
     ///
     /// # Errors
-    /// When the user interrupts, or the request is invalid.
+    /// When the user interrupts.
     fn swap_for(&mut self, cells: &mut [&mut Cell]) -> Result<Option<Swap>, Failure> {
         let mechanism = self.cells.mechanism;
         let needed = swapped(cells.iter().map(|cell| &**cell));

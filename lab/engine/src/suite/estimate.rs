@@ -1,4 +1,4 @@
-//! Estimates a suite's time by one run of each allocator on the suite's smallest form.
+//! Estimates a suite's time by one run of each allocator on the smallest form of each race.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,9 +17,9 @@ const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 /// Estimated time of a suite.
 #[derive(Default)]
 pub struct Estimate {
-    /// Total time of all races that could be estimated.
+    /// Total minimum time of all races that could be estimated.
     time: Duration,
-    /// Races, each with its time and with a text on its maximum time.
+    /// Races, each with its minimum time and with a text on its maximum time.
     races: Vec<(String, Duration, String)>,
     /// Total time if no entrant is decided before the maximum number of rounds.
     most: Duration,
@@ -35,7 +35,7 @@ const STAND_IN: &str = "system-arena1";
 /// others.
 ///
 /// # Errors
-/// When the user interrupts. A race whose small form fails is omitted from the estimate.
+/// When the user interrupts. The time of a race whose small form fails counts as unknown.
 pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
     let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
     let mut found = Estimate::default();

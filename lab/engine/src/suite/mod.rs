@@ -34,7 +34,7 @@ pub struct SuiteRequest {
     /// Names, paths or groups of allocators that replace those of the suite; empty for the suite's
     /// own.
     pub allocators: Vec<String>,
-    /// Cells to run; empty for all.
+    /// Cells, experiments or kinds of misuse to run, depending on the suite; empty for all.
     pub only: Vec<String>,
     /// Number of rounds of each race; `None` for the suite's own.
     pub rounds: Option<u32>,
@@ -74,8 +74,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a suite: reports every error of the request, and builds every allocator that the suite
-    /// needs.
+    /// Opens a suite: reports every error of the request. Unless only an estimate is wanted, builds
+    /// every allocator that the suite needs.
     ///
     /// # Errors
     /// When the suite is unknown, cannot be run, or cannot be resumed.
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
     /// Estimates the time of the suite.
     ///
     /// # Errors
-    /// When the user interrupts.
+    /// When the user interrupts, or the paging lab cannot run its probes.
     pub fn estimate(&mut self) -> Result<Estimate, Failure> {
         self.pieces.estimate(&mut self.kept)
     }
@@ -143,8 +143,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Opens races of suites: reports every error in the suites, and builds every allocator that
-    /// they need.
+    /// Opens races of suites: reports every error in the suites. Unless only an estimate is wanted,
+    /// builds every allocator that they need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,
@@ -186,7 +186,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse is tested only after a complete suite without an interrupt.
+        // Misuse is tested only if all cells are selected and the user has not interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }

@@ -10,7 +10,8 @@ const MARKS: f64 = 4.0;
 /// Number of marks in the longest bar.
 const LONGEST: usize = 40;
 
-/// Returns the slowdown of the runs under a limit; `None` if a run did not finish.
+/// Returns the slowdown of the runs under a limit; `None` if a run did not finish, or if there are
+/// no runs to compare.
 fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     slowdown(&trial.wall_s, &row.unlimited_s).filter(|_| trial.survived())
 }

@@ -25,7 +25,7 @@ pub struct Data {
 /// Prepares the data, which are generated once and then reused.
 ///
 /// # Errors
-/// When the data cannot be generated.
+/// When the companion is missing, the data cannot be locked or generated, or the user interrupts.
 pub fn data(settings: &Settings, engine: &Engine) -> Result<Data, Failure> {
     let program = Companion::Catalog.find()?;
     let name = data_folder_name(settings);

@@ -93,7 +93,8 @@ impl Replay {
     /// Compiles the trace, unless the cache already contains its program.
     ///
     /// # Errors
-    /// When the trace cannot be read, or the cache cannot be written.
+    /// When the companion is missing, the trace is unusable, the cache cannot be written, or the
+    /// user interrupts.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
         let trace = self.trace.open()?;

@@ -1,6 +1,7 @@
 //! Test program that serves as a launcher, or as a measurer that tests can kill. With the arguments
 //! `WORD FOLDER ROUNDS COMMAND...`, the measurer races the system's allocator against itself in
-//! `FOLDER`, or resumes the race in that folder.
+//! `FOLDER`, or resumes the race in that folder. The entrants' names and the error messages begin
+//! with `WORD`.
 
 use std::path::Path;
 use std::process::ExitCode;

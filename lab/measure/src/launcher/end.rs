@@ -16,9 +16,9 @@ const SWEEP_GRACE: Duration = Duration::from_secs(1);
 /// Time within which killed processes must be gone.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// Reason why a request has no answer.
+/// Reason why a request to start a process has no outcome.
 pub(super) enum Halt {
-    /// The client is gone, or its request is malformed.
+    /// The client is gone, its request is malformed or not expected, or waiting failed.
     Hangup,
     /// Some processes survive SIGKILL. The text contains their names.
     Immortal(String),
@@ -68,14 +68,14 @@ impl Running {
         }
     }
 
-    /// Waits until the process ends.
+    /// Waits until the process ends, and reaps it.
     pub(super) fn wait_for(&mut self) -> io::Result<()> {
         self.reaped = Some(wait::wait_for(self.pid)?);
         Ok(())
     }
 
-    /// Returns the cost and the ending of the process; `None` while it runs. With `with_orphans`,
-    /// it includes the cost of orphans.
+    /// Returns the cost and the ending of the process; `None` if it has not been reaped. With
+    /// `with_orphans`, the cost includes that of the orphans that were reaped.
     pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
         let reaped = self.reaped?;
         let usage = match with_orphans {

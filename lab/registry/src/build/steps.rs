@@ -208,7 +208,8 @@ impl<'a> Work<'a> {
             .map_err(|error| self.failure(error))
     }
 
-    /// Returns the library that the steps created, if it can be preloaded.
+    /// Returns the path of the library that the steps created. Fails if the library cannot be
+    /// preloaded; the message calls it `name`.
     pub(super) fn finished_library(&self, name: &str) -> Result<PathBuf, RegistryError> {
         let path = self.folder.join(&self.recipe.library);
         library::inspect(&path).map_err(|fault| RegistryError::Build {

@@ -41,7 +41,7 @@ impl Experiment {
         Self::Burst,
     ];
 
-    /// Returns the experiment's name in JSON.
+    /// Returns the experiment's name in JSON and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -82,7 +82,7 @@ pub struct PagingCell {
     pub name: String,
     /// Job of the cell's child process.
     pub job: Job,
-    /// Resource limits of the cell's child process.
+    /// Resource limits of the cell's child process; `None` for no limits.
     #[serde(flatten)]
     pub limit: Option<Limit>,
     /// Allocator that serves the child's `malloc`; `None` for the C library.
@@ -93,7 +93,8 @@ pub struct PagingCell {
     pub huge_pages: Option<String>,
     /// Reports of all rounds, in order.
     pub reports: Vec<PagingReport>,
-    /// Reasons for lost rounds, each in one line.
+    /// Reasons for lost rounds, each in one line. The reason for the round at which the cell was
+    /// given up is in `failure` instead.
     pub lost: Vec<String>,
     /// Reason why the cell was given up or could not be run, if so.
     pub failure: Option<String>,
@@ -173,8 +174,8 @@ impl PagingCell {
         all
     }
 
-    /// Returns the reason why the cell was not measured or was given up; `None` if it was measured
-    /// and not given up.
+    /// Describes why the cell was given up, or which lost round left it without an accepted report.
+    /// Returns `None` in all other cases.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);

@@ -71,7 +71,7 @@ impl Distribution {
         self.max()
     }
 
-    /// Returns the longest time.
+    /// Returns the longest time; `None` for an empty distribution.
     pub fn max(&self) -> Option<Nanoseconds> {
         self.counts.keys().next_back().copied()
     }

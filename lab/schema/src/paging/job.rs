@@ -137,7 +137,7 @@ impl Variant {
         Self::MmapFree,
     ];
 
-    /// Returns the variant's name in the published document.
+    /// Returns the variant's name in tables. The variants of the published document have its names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
@@ -242,7 +242,7 @@ pub enum Strategy {
     Random,
     /// `MADV_SEQUENTIAL` on everything.
     Sequential,
-    /// `MADV_RANDOM` on the whole working set; a second thread for each reader prefetches.
+    /// No advice on the whole working set. A second thread for each reader prefetches pages.
     Prefetch {
         /// Number of reads by which the second thread is ahead.
         ahead: usize,
@@ -257,7 +257,7 @@ pub enum Strategy {
         /// Number of pages in a batch.
         pages: usize,
     },
-    /// `MADV_RANDOM`, and a second thread as in [`Strategy::Prefetch`].
+    /// `MADV_RANDOM` on everything, and a second thread as in [`Strategy::Prefetch`].
     RandomPrefetch {
         /// Number of reads by which the second thread is ahead.
         ahead: usize,
@@ -278,7 +278,8 @@ impl Strategy {
         }
     }
 
-    /// Returns whether every read of a non-resident page must be a major fault of the reader.
+    /// Returns whether every read of a non-resident page must be a major fault of the reader,
+    /// because nothing prefetches pages.
     pub fn leaves_faults_to_the_reader(self) -> bool {
         matches!(self, Self::Baseline | Self::Random | Self::Sequential)
     }
@@ -297,8 +298,8 @@ pub struct Recycle {
     pub holder: Holder,
     /// Seed of the page contents.
     pub seed: u64,
-    /// Duration of each part of the measurement: the first allocations, and the repeated
-    /// allocations with each number of threads.
+    /// Duration of the repeated allocations with each number of threads, and maximum duration of
+    /// the first allocations.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
@@ -325,7 +326,7 @@ pub struct Burst {
     pub each: Bytes,
 }
 
-/// Report that a child process makes of its job.
+/// Report of a child process on its job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingReport {
     /// Memory limit that the child read back.
@@ -335,9 +336,9 @@ pub struct PagingReport {
     /// Quota of processor time that the child read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
-    /// Figures by name. Each name ends in its unit.
+    /// Figures by name. Each name contains its unit.
     pub figures: BTreeMap<String, f64>,
-    /// Latencies in nanoseconds.
+    /// Latencies by the name of the timed operation.
     pub distributions: BTreeMap<String, Distribution>,
     /// Object that serves `malloc` in the child.
     #[serde(default)]

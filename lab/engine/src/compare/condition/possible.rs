@@ -27,8 +27,8 @@ impl Condition {
         }
     }
 
-    /// Returns, for each factor that could confirm the condition, the number of runs in the old
-    /// race and in the new one: see [`counting`](crate::compare::changes::counting).
+    /// Returns, for each entrant with a factor that could confirm the condition, the number of runs
+    /// in the old race and in the new one: see [`counting`](crate::compare::changes::counting).
     fn runs(&self, pair: &Pair<'_>, same_machine: bool) -> Vec<[usize; 2]> {
         let counts_alone = same_machine && Kind::of(&self.figure) != Kind::Time;
         let baseline = pair.baseline();

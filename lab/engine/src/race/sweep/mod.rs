@@ -37,7 +37,7 @@ pub enum AskedWork {
     Value,
     /// Every race does an equal amount of work.
     Same,
-    /// The work is the first match of a regular expression in the output.
+    /// The work is the number that the last match of a regular expression in the output contains.
     Printed(String),
 }
 
@@ -338,7 +338,7 @@ fn without_rounds(collection: &Collection) -> Vec<String> {
 /// Returns the command's outcome for a sweep. The report already contains the details.
 ///
 /// # Errors
-/// When an entrant failed, a race has no round, or no proof was taken.
+/// When an entrant's row is invalid, a race has no round, or no proof was taken.
 pub fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

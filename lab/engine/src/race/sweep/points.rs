@@ -59,7 +59,8 @@ pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Returns the position of the parameter that curves follow: the first with several values.
+/// Returns the position of the parameter that curves follow: the first with several values, or else
+/// the first.
 pub fn along(parameters: &[SweptParameter]) -> usize {
     let several = |one: &SweptParameter| one.values.len() > 1;
     parameters.iter().position(several).unwrap_or(0)
@@ -68,7 +69,8 @@ pub fn along(parameters: &[SweptParameter]) -> usize {
 /// Returns every combination of values, the last parameter varying fastest.
 ///
 /// # Errors
-/// When a value does not suit the workload, or its parameter does not occur in the command.
+/// When a value does not suit the workload, or its parameter does not occur in the command. Also
+/// when `--env` sets a swept variable, or there is no command.
 pub fn points(
     load: &Load,
     parameters: &[SweptParameter],

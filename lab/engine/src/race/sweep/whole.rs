@@ -51,7 +51,8 @@ impl Whole {
         }
     }
 
-    /// Returns the sweep to which the race of this plan belongs, with the races that it has so far.
+    /// Returns the sweep to which the race of this plan belongs, with the races that it has so far;
+    /// `None` for a single race.
     pub fn of(plan: &Plan, engine: &Engine) -> Option<Self> {
         let name = &plan.part.as_ref()?.of;
         let mut whole = Self {
