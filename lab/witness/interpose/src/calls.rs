@@ -40,8 +40,8 @@ pub const fn deed(index: usize) -> Deed {
     }
 }
 
-/// A call on its way to the allocator, as [`record`](crate::recording_passages::record) lays it out
-/// on the stack. No function has more than three arguments.
+/// A call on its way to the allocator, as the passages lay it out on the stack. No function has
+/// more than three arguments.
 #[repr(C)]
 pub struct Call {
     /// First three argument registers. A function may use fewer.

@@ -12,10 +12,12 @@ pub struct Slot {
     /// Function that receives calls that are not counted; 0 until the slot is filled.
     pub next: AtomicUsize,
     /// Start address of the object that serves the calls; `span` is the object's length. Calls from
-    /// this range are the object's own and are not counted.
+    /// this range are the object's own and are not counted. If glibc serves the calls, the range is
+    /// empty, or in a sampled recording includes every caller.
     pub low: AtomicUsize,
     pub span: AtomicUsize,
-    /// Counter of the calls: the first word of a [`Function`]; 0 if calls are not counted.
+    /// Counter of the calls: the first word of a [`Function`](crate::layout::Function); 0 if calls
+    /// are not counted.
     pub counter: AtomicUsize,
     /// Function that receives counted calls: the one in `next`, or a passage that follows or
     /// records them.

@@ -60,7 +60,7 @@ fn make_stacks(ring: &Ring) -> usize {
     let name = Name::new(PREFIX, ring.pid, ring.image).and(ring.number);
     let length = size_of::<StackRing>();
     let made = folder::map(name.bytes(), true, length).map_or(NO_STACKS, |memory| {
-        // SAFETY: the memory was just mapped, and a forked child must not write to it.
+        // SAFETY: the memory was just mapped, and no forked child relies on it.
         unsafe { kernel::advise(memory, length, system::MADV_DONTFORK) };
         memory as usize
     });

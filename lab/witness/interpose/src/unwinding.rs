@@ -43,7 +43,8 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the call whose passage is being unwound, if its function makes a block.
+/// Returns the call whose passage the unwinder removes, if its function makes a block. Returns
+/// `None` while the unwinder only searches for a handler.
 ///
 /// # Safety
 /// `context` belongs to the frame of a passage, at whose stack pointer a [`Call`] lies.
