@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use crate::words::{FIRST_SLOT, MAX_SLOTS};
 
-/// Number of slots that a thread takes over at a time.
+/// Maximum number of slots that a thread takes over at a time, unless half of the other thread's
+/// slots are more.
 const BATCH: usize = 64;
 
 /// Minimum number of free slots of one thread at which another thread waits for it instead of using

@@ -1,5 +1,5 @@
-//! Pattern that fills blocks and is compared before they are freed. Detects an allocator that
-//! returns overlapping blocks, or loses the content of a block.
+//! Pattern that fills blocks, and is compared before they are freed and after they were resized.
+//! Detects an allocator that returns overlapping blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
@@ -15,7 +15,7 @@ const APART: usize = 512;
 /// Bytes of a word of the pattern.
 const WORD: usize = size_of::<u64>();
 
-/// Odd number that spreads slots and places over the pattern.
+/// Odd numbers that spread slots (`RATIO`) and places (`OTHER`) over the pattern.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
@@ -104,7 +104,7 @@ pub(super) fn guaranteed(size: usize) -> usize {
     }
 }
 
-/// Ends the process if the memory that calloc returned is not zero.
+/// Ends the process if one of the words that would be filled of a block from calloc is not zero.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.

@@ -116,12 +116,11 @@ unsafe fn frees(words: *const f64) -> u32 {
 }
 
 /// Runs a malloc or a free. Returns false if the word belongs to another operation, or frees a
-/// block that was not made.
+/// block that was not made. Both addresses are arguments, so that they stay in registers.
 ///
 /// # Safety
 /// The conditions of [`run`] hold. `word` is the first of an operation, and negative if `FREE`.
-/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both
-/// stay in registers.
+/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     replay: &Replay<'_, H>,
@@ -304,7 +303,8 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 }
 
 /// Checks the alignment and the content that the call guarantees for a new block, and fills the
-/// block. `first` is the first field of the operation. A resize kept the content of `kept` bytes.
+/// block. `first` is the first field of the operation. `kept` is the size of the block before a
+/// resize.
 ///
 /// # Safety
 /// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,

@@ -41,7 +41,7 @@ pub(super) unsafe fn touch<const TOUCH: u8>(block: *mut u8, begin: usize, end: u
     }
 }
 
-/// Writes a word, or a byte if the block has no room for a word.
+/// Writes a word, or a byte if the place is not aligned or has no room for a word.
 ///
 /// # Safety
 /// `block` has `end` bytes, `place` is below `end`, and no other thread uses the block meanwhile.
