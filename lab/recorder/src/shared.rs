@@ -35,7 +35,7 @@ impl<T: Shareable> Shared<T> {
     /// Maps a file.
     ///
     /// # Errors
-    /// If the file is too short or cannot be mapped.
+    /// Returns an error if the file is too short or cannot be mapped.
     pub(crate) fn map(file: &File) -> io::Result<Self> {
         let length = size_of::<T>();
         if file.metadata()?.len() < length as u64 {
