@@ -112,8 +112,8 @@ impl Witness {
 
     /// Starts the command in exactly the environment of a measured run. No calls are counted: only
     /// the tracer finds, from relocations, which object served each program. So the proof in the
-    /// report has no calls and no bytes, and its coverage is not valid. Its list of unserved
-    /// programs is valid.
+    /// report has no calls, no bytes and too little coverage. Only its list of unserved programs is
+    /// meaningful.
     ///
     /// # Errors
     /// Returns an error if the command cannot be started or followed.

@@ -6,7 +6,7 @@ use super::stop::{ALLOCATOR, stop};
 /// Maximum number of bytes of a block that is filled completely.
 const WHOLE: usize = 4 << 10;
 
-/// Number of bytes at the beginning and at the end of a larger block that are filled.
+/// Number of bytes that are filled at each end of a larger block.
 const PART: usize = WHOLE / 2;
 
 /// Distance in bytes between the filled words in the middle of a larger block.

@@ -8,7 +8,7 @@ const PAGE: usize = 4096;
 /// Size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// Value of each byte that is written.
+/// Value of each byte that is not written as part of a word.
 const BYTE: u8 = 1;
 
 /// Writes to the bytes of a block from `begin` to `end`, in the way of the [`Touch`] whose

@@ -46,7 +46,7 @@ pub const fn deed(index: usize) -> Deed {
 pub struct Call {
     /// First three argument registers. A function may use fewer.
     pub arguments: [usize; 3],
-    /// The slot of the function.
+    /// The slot of the function. In a timed call, its address plus [`TIMED`](crate::slots::TIMED).
     pub slot: *const Slot,
 }
 

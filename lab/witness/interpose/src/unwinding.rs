@@ -33,8 +33,9 @@ pub unsafe extern "C" fn personality(
 ) -> c_int {
     // SAFETY: the unwinder passes the context of a passage's frame.
     if let Some(call) = unsafe { failed_call(actions, context) } {
-        // SAFETY: the slot is one of the static slots, and every function that makes blocks has
-        // stored its `after`.
+        // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call. So
+        // `after` is that slot's `after` or `timed_after`, which the slots of all functions that
+        // make blocks have.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);
