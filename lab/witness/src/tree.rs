@@ -40,7 +40,8 @@ pub(crate) struct Image {
     pub(crate) replaced: bool,
     /// System calls for memory, if they are counted.
     pub(crate) system_calls: SystemCalls,
-    /// Bytes in anonymous huge pages when the image ended, if blocks are followed.
+    /// Bytes in anonymous huge pages just before the process ended, if blocks are followed; 0 if an
+    /// exec ended the image.
     pub(crate) huge: u64,
     /// Findings on the program's own `operator new`, if its calls were watched.
     pub(crate) own_new: Option<OwnNew>,

@@ -22,6 +22,7 @@ pub enum Deed {
     /// Frees the block in the first argument.
     Frees,
     /// Frees the block in the first argument and returns a new block, or fails and does neither.
+    /// For size 0, may free the block and return null.
     Resizes(Size),
     Nothing,
 }

@@ -32,7 +32,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Computes the requested bytes from the arguments: for calloc, `first times second`.
+// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -128,7 +128,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Computes the requested bytes from the arguments: for calloc, `first times second`.
+// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

@@ -24,11 +24,11 @@ pub struct Slot {
     pub counted_next: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,
-    /// In recording mode: the function that records a call after it has returned.
+    /// In recording mode: the function that records a call after it has returned, or 0.
     pub after: AtomicUsize,
-    /// In recording mode: the function that records a timed call after it has returned. The frame
-    /// of a timed call contains the address of its slot plus [`TIMED`], where this field has the
-    /// offset of `after`.
+    /// In recording mode: the function that records a timed call after it has returned, or 0. The
+    /// frame of a timed call contains the address of its slot plus [`TIMED`], where this field has
+    /// the offset of `after`.
     pub timed_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,
