@@ -68,7 +68,8 @@ pub enum CompileError {
 pub struct Compiled {
     /// The program's header.
     pub header: Header,
-    /// Position at which the trace is cut off, if it is. The operations before it were compiled.
+    /// Offset in bytes at which the trace is cut off, if it is. The operations before it were
+    /// compiled.
     pub cut_off: Option<u64>,
 }
 

@@ -168,7 +168,7 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
 /// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the tables,
 /// and only this thread uses it.
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
@@ -307,7 +307,7 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 /// resize.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the tables,
 /// and only this thread uses it.
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,

@@ -20,7 +20,7 @@ pub(super) struct Call {
     /// Position of the call in the whole program.
     pub id: u32,
     pub thread: u32,
-    /// Number of the call that made the block. A resize keeps this number.
+    /// ID of the call that made the block, which a resize keeps; `None` if the call frees null.
     pub block: Option<u32>,
     pub what: What,
 }
