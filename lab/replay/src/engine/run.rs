@@ -47,7 +47,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
                 };
                 if !done {
-                    // SAFETY: the word begins an operation of another kind.
+                    // SAFETY: the word begins an operation. It is of another kind, or `other` ends
+                    // the process.
                     next = unsafe { other::<H, TOUCH>(replay, thread, next.add($place)) };
                     if next.is_null() {
                         return;
@@ -168,8 +169,8 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
 /// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
-/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it.
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
         out_of_memory(size as u64);
@@ -307,8 +308,8 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 /// resize.
 ///
 /// # Safety
-/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it.
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,

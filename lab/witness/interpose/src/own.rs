@@ -141,7 +141,8 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: one thread sets the flag, and then makes the call that forbids other system calls.
+    // Relaxed: a thread sets the flag before the system call that closes the sandbox. If the call
+    // also binds other threads, the kernel's locks order the flag before that.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

@@ -64,8 +64,8 @@ fn make_stacks(ring: &Ring) -> usize {
         unsafe { kernel::advise(memory, length, system::MADV_DONTFORK) };
         memory as usize
     });
-    // Relaxed: the collector opens the file by its name, after it has read an entry that refers to
-    // it.
+    // Relaxed: only threads of this process read the word. The collector opens the file by its
+    // name.
     ring.stacks.store(made, Ordering::Relaxed);
     made
 }
