@@ -25,9 +25,8 @@ pub struct Recording {
     #[serde(default)]
     pub sample_bytes: u64,
     /// Mean number of requested bytes between two blocks whose stack was recorded; 1 if every
-    /// recorded block has its stack, 0 if none has. Unless it is 0, a block has a stack with the
+    /// recorded block has its stack, 0 if none has. If it exceeds 1, a block has a stack with the
     /// probability given at [`sample_bytes`](Self::sample_bytes), for the larger of the two means.
-    /// A mean of at most 1 there stands for the probability 1.
     #[serde(default)]
     pub stack_bytes: u64,
 }

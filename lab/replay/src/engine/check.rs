@@ -104,7 +104,8 @@ pub(super) fn guaranteed(size: usize) -> usize {
     }
 }
 
-/// Ends the process if one of the words that would be filled of a block from calloc is not zero.
+/// Ends the process if a block from calloc is not zero. Checks only the words that [`fill`] would
+/// fill.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.

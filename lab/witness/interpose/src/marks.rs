@@ -113,7 +113,8 @@ fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
 /// Stores a new mapping at `place`. Unmaps it if another thread was first.
 fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
     // Release: pairs with the acquire of threads that look the mapping up, so they see its zeros.
-    // The passage of free has no acquire on aarch64: its loads depend on the address.
+    // On aarch64, the passage of free needs no acquire, because its loads depend on the loaded
+    // address.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
         // SAFETY: `fresh` was just mapped with this length, and no other thread has seen it.
