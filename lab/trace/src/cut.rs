@@ -228,8 +228,8 @@ impl Cut {
             self.open(finish.process, part, writer)?;
             writer.record(Record::Finish(match self.began_within {
                 true => finish,
-                // The system's figures count from the beginning of the process, which lies before
-                // the part.
+                // These figures count from the beginning of the process, which lies before the
+                // part.
                 false => Finish {
                     peak_resident: None,
                     minor_faults: None,

@@ -43,7 +43,7 @@ pub struct Session {
 pub struct Report {
     /// Proof of the object that served malloc.
     pub proof: Proof,
-    /// The exit of the command itself.
+    /// The ending of the command itself, or that it timed out.
     pub ending: Ending,
     /// Every program of every process, in the order in which they ended. Omits forked children that
     /// only executed another program, and programs that were killed before the library was loaded.
