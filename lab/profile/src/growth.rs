@@ -30,7 +30,7 @@ const CLEAN_UP: f64 = 0.05;
 /// events, not a trend.
 const CHANGES: usize = 10;
 
-/// Probability of suspecting any stack in a process whose stacks do not grow.
+/// Maximum probability of suspecting any stack in a process whose stacks do not grow.
 const ERROR: f64 = 0.05;
 
 /// A stack whose live bytes only grow.

@@ -13,7 +13,8 @@ use crate::size_classes::LARGEST_SIZE;
 use crate::stacks::{Event, Stacks};
 use crate::timeline::{Cells, Timeline};
 
-/// Largest plausible alignment. A request with a larger alignment counts as a request without one.
+/// Largest plausible alignment. A request with a larger alignment, or one that is not a power of
+/// two, counts as a request without one.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
 /// State of a process at the time when it had the most live bytes.
@@ -65,7 +66,8 @@ impl ProcessProfile {
         self.finish.as_ref().is_some_and(|finish| !finish.gave_up)
     }
 
-    /// Returns the resident memory near the time of the peak, if it had been read by then.
+    /// Returns the resident memory near the time of the peak. Returns `None` if it had not been
+    /// read by then, or the process has no timeline.
     #[must_use]
     pub fn resident_at_peak(&self) -> Option<u64> {
         let point = self.timeline.at(self.peak.time)?;
@@ -220,7 +222,8 @@ impl Reading {
         self.has_begun = true;
     }
 
-    /// Records a peak if the process has more live bytes now than ever before.
+    /// Updates the maxima, and records a peak if the process has more live bytes now than ever
+    /// before.
     fn rise(&mut self, time: u64) {
         let profile = &mut self.profile;
         profile.most_blocks = profile.most_blocks.max(self.live.blocks);

@@ -56,7 +56,8 @@ impl Profile {
         name.map_or("?", String::as_str)
     }
 
-    /// Returns the bytes of a page on the machine that recorded.
+    /// Returns the bytes of a page on the machine that recorded; 4096 if the recording does not
+    /// contain them.
     #[must_use]
     pub fn page_bytes(&self) -> u64 {
         match self.recording.page_bytes {
@@ -80,7 +81,8 @@ impl Profile {
         self.symbols = Symbols::find(&self.code.modules, frames, debug);
     }
 
-    /// Returns the process with the most live bytes at one time.
+    /// Returns the process with the most live bytes at one time; `None` if the trace has no
+    /// process.
     #[must_use]
     pub fn largest(&self) -> Option<&ProcessProfile> {
         let processes = self.processes.iter();

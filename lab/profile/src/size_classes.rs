@@ -15,7 +15,7 @@ pub struct Allocator {
     /// Sources that `round` follows.
     pub source: &'static str,
     /// Returns the bytes that a block of this size and alignment takes. The alignment is a power of
-    /// two, and the size is at most [`LARGEST_SIZE`].
+    /// two, or 0 for none. The size is at most [`LARGEST_SIZE`].
     pub round: fn(size: u64, alignment: u64) -> u64,
 }
 
@@ -95,8 +95,8 @@ fn jemalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns a quarter of the largest power of two below `size`, which exceeds 1: the step between
-/// four classes for each doubling.
+/// Returns a quarter of the largest power of two below `size`: the step between four classes for
+/// each doubling. `size` exceeds 1.
 fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }

@@ -303,7 +303,9 @@ impl Image {
         })
     }
 
-    /// Records that a block is freed, or about to be resized.
+    /// Records that a block is freed, or about to be resized. Returns the operation to write.
+    /// Returns `None` for a resize, which is written when it returns, and for a free that was
+    /// written already.
     fn freed(&mut self, stream: &mut Stream, function: u8, address: u64) -> Option<Operation> {
         if address == 0 {
             return Some(Operation::FreeNull { function });

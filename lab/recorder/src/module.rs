@@ -60,7 +60,8 @@ impl CodeFile {
         })
     }
 
-    /// Returns the difference between the addresses of a mapping in memory and in the file.
+    /// Returns the difference between the addresses of a mapping in memory and in the file; `None`
+    /// if the mapping belongs to no segment of code.
     pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let page = crate::process::page_bytes();
         // A mapping begins at the start of the page that contains the beginning of its segment.

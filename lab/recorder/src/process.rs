@@ -112,7 +112,8 @@ fn own_usage() -> libc::rusage {
     usage
 }
 
-/// Returns the text of a process's `/proc/PID/maps`; `None` if the process has ended.
+/// Returns the text of a process's `/proc/PID/maps`; `None` if the process has ended, or belongs to
+/// another user.
 pub(crate) fn maps(pid: u32) -> Option<String> {
     let text = std::fs::read_to_string(folder(pid).join("maps")).ok()?;
     (!text.is_empty()).then_some(text)

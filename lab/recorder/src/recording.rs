@@ -44,13 +44,15 @@ const NICER: libc::c_int = 10;
 pub struct Request<'a> {
     /// The command with its arguments.
     pub command: &'a [String],
-    /// Variables that are set for the command, except `LD_PRELOAD`.
+    /// Variables that are set for the command in addition to the inherited ones, except
+    /// `LD_PRELOAD`.
     pub environment: Vec<(String, String)>,
     /// Libraries that follow the recording library in `LD_PRELOAD`.
     pub preload: Option<OsString>,
     /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
-    /// Maximum duration of the recording. The command itself continues afterwards.
+    /// Maximum duration of the recording; `None` for no limit. The command itself continues
+    /// afterwards.
     pub limit: Option<Duration>,
     /// Mean number of requested bytes between two recorded blocks; 0 to record every call.
     pub sample_bytes: u64,
@@ -68,9 +70,9 @@ pub struct Request<'a> {
 pub struct Summary {
     /// Number of recorded processes.
     pub processes: u32,
-    /// Number of calls.
+    /// Number of operations in the trace.
     pub operations: u64,
-    /// Number of calls whose order had to be repaired.
+    /// Number of operations whose order had to be repaired.
     pub repaired: u64,
     /// Total time for which threads waited for the collector.
     pub waited: Duration,
@@ -92,7 +94,7 @@ pub struct Summary {
     pub afterwards: Duration,
     /// Processor time of the collector.
     pub processor_time: Duration,
-    /// Most resident memory of the collector, rings included, in bytes.
+    /// Maximum resident memory of the collector, rings included, in bytes.
     pub peak_resident: u64,
 }
 
@@ -101,8 +103,8 @@ pub struct Summary {
 /// the command has ended. Returns after the command's end in all cases.
 ///
 /// # Errors
-/// Returns an error if the command cannot be run or the trace cannot be written. In the second case
-/// the command continues, and the recording waits for its end.
+/// Returns an error if the recording cannot be prepared, the command cannot be run, or the trace
+/// cannot be written. In the last case the command continues, and this function waits for its end.
 pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,

@@ -16,7 +16,7 @@ use crate::shared::Shared;
 /// write it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
-/// Number of entries after an unwritten one that are searched for a written entry.
+/// Distance from an unwritten entry below which later entries are searched for a written one.
 const LOOKAHEAD: u64 = 64;
 
 /// The folder in which processes make their rings.
@@ -111,7 +111,8 @@ impl Source {
         text(&self.ring.program)
     }
 
-    /// Copies the written entries, at most one lap, and returns their number.
+    /// Copies the written entries, at most one lap, and returns their number. Returns 1 if it only
+    /// skipped an entry.
     pub(crate) fn drain(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) -> u64 {
         let first = self.next;
         let end = self.reserved().min(first + ENTRIES);
@@ -139,7 +140,8 @@ impl Source {
         self.next - first
     }
 
-    /// Copies the remaining entries of a thread that has ended, except incomplete ones.
+    /// Copies the remaining entries of a thread that has ended or is no longer recorded, except
+    /// incomplete ones.
     pub(crate) fn drain_ended(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) {
         let end = self.reserved();
         while self.next < end {

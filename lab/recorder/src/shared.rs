@@ -9,15 +9,15 @@ use std::ptr::NonNull;
 /// A type whose value in shared memory may be read at any time.
 ///
 /// # Safety
-/// Every bit pattern of the type is valid, and every field is atomic or written before other
-/// processes can find the file.
+/// Every bit pattern of the type is valid. Every field is atomic, or no process writes it any
+/// longer when another process reads it.
 pub(crate) unsafe trait Shareable {}
 
 // SAFETY: all fields are atomics.
 unsafe impl Shareable for heapdrome_witness::ring::Control {}
 
-// SAFETY: its fields are atomics, and integers that are written before the magic; [`crate::rings`]
-// reads no ring without a magic.
+// SAFETY: its fields are atomics, and numbers and texts that are written before the magic;
+// [`crate::rings`] reads no ring without a magic.
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 
 // SAFETY: all fields are atomics.
@@ -35,7 +35,7 @@ impl<T: Shareable> Shared<T> {
     /// Maps a file.
     ///
     /// # Errors
-    /// If the file is too short or cannot be mapped.
+    /// Returns an error if the file is too short or cannot be mapped.
     pub(crate) fn map(file: &File) -> io::Result<Self> {
         let length = size_of::<T>();
         if file.metadata()?.len() < length as u64 {
@@ -66,7 +66,8 @@ impl<T: Shareable> Deref for Shared<T> {
 
     fn deref(&self) -> &T {
         // SAFETY: the mapping has room for a `T` and stays until the value is dropped. By the
-        // contract of `Shareable`, other processes write only to atomics.
+        // contract of `Shareable`, other processes write only to atomics, or to fields that this
+        // process does not read yet.
         unsafe { self.0.as_ref() }
     }
 }

@@ -31,7 +31,7 @@ const READINGS: usize = 2;
 
 /// Sources of the mappings of a process whose stacks are recorded.
 struct Origin {
-    /// Number of the process, if it is in the recorder's PID namespace.
+    /// ID of the process, if it is in the recorder's PID namespace.
     pid: Option<u32>,
     /// File to which the process wrote its mappings at its first stack.
     maps: PathBuf,
@@ -168,7 +168,7 @@ impl Unwinding {
         Ok(stack)
     }
 
-    /// Returns the index of the first address that is in no mapping.
+    /// Returns the index of the first address that is in no known mapping of code.
     fn first_unknown(&self, addresses: &[u64]) -> Option<usize> {
         let is_unknown = |&address: &u64| find(&self.code, address).is_none();
         addresses.iter().position(is_unknown)
@@ -189,7 +189,7 @@ impl Unwinding {
             reads.push((address, word));
             word.ok_or(())
         };
-        // Allow for the recorder library's own frames: they are removed from the stack, and do not
+        // Allow for the recording library's own frames: they are removed from the stack, and do not
         // count towards `MAX_FRAMES`.
         let limit = Stack::MAX_FRAMES + OWN_FRAMES;
         while let Some(address) = next.and_then(FrameAddress::from_return_address)
@@ -205,7 +205,8 @@ impl Unwinding {
         (addresses, reads)
     }
 
-    /// Returns the frames of the call addresses, without the frames of the recording library.
+    /// Returns the frames of the call addresses, without the recording library's frames at the
+    /// inner end.
     fn frames<W: Write>(
         &mut self,
         addresses: &[u64],

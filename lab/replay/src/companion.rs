@@ -37,8 +37,8 @@ const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|a
 
 /// Main function of the companion: `heapdrome-replay PROGRAM [--touch HOW]`.
 ///
-/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. Otherwise prints one line on
-/// standard error, and returns 1 if the allocator failed or 2 if anything else did.
+/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. On failure, prints one line on
+/// standard error. The exit status is then 1 if the allocator failed, and 2 if anything else did.
 pub fn main() -> ExitCode {
     let line = report(&companion::words());
     let printed = line.and_then(|line| {

@@ -4,21 +4,23 @@ use std::fmt::{self, Display};
 
 pub use heapdrome_schema::ReplaySpeed as Speed;
 
-/// Way of writing to each new block.
+/// Way of writing to each new block. A resize only writes to the added bytes, except for `Check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Touch {
     /// Writes nothing.
     None,
-    /// Writes the first word of the block.
+    /// Writes the first word of the block. Writes nothing after a resize, unless the old size was
+    /// 0.
     First,
-    /// Writes a word in each page of the block.
+    /// Writes a word in each page of the block. After a resize that grows a block ahead of need,
+    /// omits the pages at the end that a program is expected to leave unused.
     #[default]
     Pages,
     /// Writes all bytes of the block.
     All,
-    /// Writes a pattern, and compares it before the block is freed or resized. The pattern covers
-    /// all of a block of up to 4 KiB, and of a larger block both ends and words between them. Not
-    /// for measuring.
+    /// Writes a pattern, and compares it before the block is freed, after it was resized, and at
+    /// the end. The pattern covers all of a block of up to 4 KiB, and of a larger block both ends
+    /// and words between them. Not for measuring.
     Check,
 }
 

@@ -1,4 +1,5 @@
-//! Format of a program's words. A malloc or a free is one word; every other operation has several.
+//! Format of a program's words. A malloc of less than 4 GiB, or a free, is one word. Every other
+//! operation is a word for its kind, followed by its fields.
 //!
 //! A word whose highest bit is 0 calls malloc: the 31 bits below are the slot for the block, and
 //! the lower 32 bits are its size. A negative word frees the block in the slot whose number is the
@@ -37,9 +38,9 @@ pub(crate) enum Kind {
     Wait,
     /// Sleeps until the replay has run for the number of nanoseconds in the field.
     Until,
-    /// Starts a thread.
+    /// Starts the thread whose number is in the field.
     Start,
-    /// Waits for the end of a thread.
+    /// Waits for the end of the thread whose number is in the field.
     Join,
     /// Frees a null pointer.
     FreeNull,

@@ -60,10 +60,11 @@ impl Part {
     }
 }
 
-/// Writes the operations from `from` until before `to` as a new trace, whose time begins at `from`.
-/// The new trace first repeats the calls that made the blocks live at `from`. Processes keep their
-/// numbers, and those that ended before `from` are omitted. If a process continues after `to`, the
-/// new trace records that its recording stopped there.
+/// Writes the operations from `from`, rounded down to a multiple of [`Time::STEP`], until before
+/// `to` as a new trace, whose time begins at `from`. The new trace first repeats the calls that
+/// made the blocks live at `from`. Processes keep their numbers, and those that ended before `from`
+/// are omitted. If a process continues after `to`, the new trace records that its recording stopped
+/// there.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.
@@ -227,8 +228,8 @@ impl Cut {
             self.open(finish.process, part, writer)?;
             writer.record(Record::Finish(match self.began_within {
                 true => finish,
-                // The system's figures count from the beginning of the process, which lies before
-                // the part.
+                // These figures count from the beginning of the process, which lies before the
+                // part.
                 false => Finish {
                     peak_resident: None,
                     minor_faults: None,

@@ -39,7 +39,7 @@ const NONE: u8 = u8::MAX;
 /// largest [`Time`].
 const EARLY: u64 = u64::MAX / Time::STEP - Fields::LARGEST;
 
-/// Number of functions and of stacks in the whole trace. Operations refer to lower indexes only.
+/// Number of functions of the trace, and of stacks so far. Operations refer to lower indexes only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub functions: u8,

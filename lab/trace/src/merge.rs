@@ -49,8 +49,9 @@ struct All {
 /// beginning of the earliest recording.
 ///
 /// # Errors
-/// If reading or writing fails, a trace is damaged, the traces are of different architectures, page
-/// sizes or rates of sampling, or they name too many functions.
+/// Returns an error if reading or writing fails, a trace is damaged, there is no trace, the traces
+/// are of different architectures, page sizes or rates of sampling, or they name too many
+/// functions.
 pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W, TraceError> {
     let recording = together(readers)?;
     let architecture = readers[0].architecture();

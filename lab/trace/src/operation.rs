@@ -1,6 +1,7 @@
 //! The operations of a trace.
 
-/// Nanoseconds since the recording began. Traces keep multiples of [`Time::STEP`].
+/// Nanoseconds since the recording began. Traces round the times of operations down to multiples of
+/// [`Time::STEP`].
 #[derive(
     Clone,
     Copy,

@@ -28,7 +28,7 @@ pub enum Ending {
 }
 
 /// Reader of a trace from its beginning to its end, chunk by chunk. Its memory does not depend on
-/// the trace's length.
+/// the number of operations.
 pub struct Reader<R> {
     source: R,
     offset: u64,
@@ -182,7 +182,8 @@ impl<R: Read> Reader<R> {
         self.offset
     }
 
-    /// Returns how the trace ends; `None` until [`next_chunk`](Self::next_chunk) returns `None`.
+    /// Returns how the trace ends; `None` before [`next_chunk`](Self::next_chunk) has reached the
+    /// end.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }

@@ -25,8 +25,8 @@ pub struct Recording {
     #[serde(default)]
     pub sample_bytes: u64,
     /// Mean number of requested bytes between two blocks whose stack was recorded; 1 if every
-    /// recorded block has its stack, 0 if none has. A block has a stack with the probability given
-    /// at [`sample_bytes`](Self::sample_bytes), for the larger of the two rates.
+    /// recorded block has its stack, 0 if none has. If it exceeds 1, a block has a stack with the
+    /// probability given at [`sample_bytes`](Self::sample_bytes), for the larger of the two means.
     #[serde(default)]
     pub stack_bytes: u64,
 }
@@ -97,11 +97,11 @@ pub struct Finish {
     pub process: u32,
     /// Time at which the end of the process was noticed.
     pub time: Time,
-    /// Maximum number of resident bytes, if the system reports it.
+    /// Maximum of the readings of resident anonymous memory, in bytes; `None` if there was none.
     pub peak_resident: Option<u64>,
-    /// Number of page faults resolved without reading from a disk, if the system reports it.
+    /// Number of page faults resolved without reading from a disk; `None` if it was not read.
     pub minor_faults: Option<u64>,
-    /// Processor time in nanoseconds, if the system reports it.
+    /// Processor time in nanoseconds; `None` if it was not read.
     pub processor_time: Option<u64>,
     /// Nanoseconds for which the process's threads waited for the collector, in total.
     pub waited: u64,

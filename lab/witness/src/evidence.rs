@@ -69,7 +69,8 @@ fn system_calls<'a>(
     Some(sum)
 }
 
-/// Returns the estimated time of all calls, from the mean of each program's timed calls.
+/// Returns the estimated time of all calls, from the mean of each program's timed calls. Returns
+/// `None` if too few calls were timed, or there is no counter.
 fn call_time<'a>(
     ledgers: impl Iterator<Item = &'a Ledger>,
     ticks_per_second: f64,

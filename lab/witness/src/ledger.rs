@@ -67,7 +67,8 @@ impl Ledger {
     /// path of the executable, which the record does not contain.
     pub(crate) fn take(record: &Path, program: &Path) -> Option<Self> {
         let bytes = contents(record);
-        // If the removal fails, the record is read again only if the kernel reuses the process ID.
+        // If the removal fails, the record is read again only for a later program with the same
+        // process ID.
         let _ = std::fs::remove_file(record);
         Self::parse(&bytes?, program)
     }
@@ -157,6 +158,7 @@ pub(crate) fn takes_memory(name: &str) -> bool {
 }
 
 /// Returns the path of an object in a record. `place` is the object's index plus one; 0 means none.
+/// An empty path stands for `program`.
 fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     let place = usize::try_from(place).ok()?.checked_sub(1);
     let place = place.filter(|&at| at < OBJECTS)?;
@@ -174,8 +176,8 @@ fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
-/// Returns a record's findings on blocks. The inner value is `None` if blocks were not followed.
-/// `word` returns the word at an offset of the record.
+/// Returns a record's findings on blocks. The inner value is `None` if blocks were not followed,
+/// the outer one if the record is too short. `word` returns the word at an offset of the record.
 fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     use std::mem::offset_of;
     let start = offset_of!(Record, followed);

@@ -25,7 +25,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Reads the kernel's data about a process that is stopped after its exec.
+    /// Reads the kernel's data about a stopped process and its program.
     pub(crate) fn observe(pid: i32, preload: &OsStr, objects: &Objects) -> Self {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let arguments: Vec<String> = zero_ended(&proc.join("cmdline"))
@@ -69,7 +69,7 @@ impl Program {
         }
     }
 
-    /// Returns the file name of the program.
+    /// Returns the file name of the program; an empty string if it is not UTF-8.
     pub(crate) fn name(&self) -> &str {
         self.path.file_name().and_then(OsStr::to_str).unwrap_or("")
     }

@@ -211,11 +211,11 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
     warnings
 }
 
-/// Returns a warning for each `operator new` that served calls without malloc and belongs neither
-/// to the entrant nor to the C++ runtime.
+/// Returns a warning for each `operator new` that served most of its calls without malloc and
+/// belongs neither to the entrant nor to the C++ runtime.
 fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
-    // For each object that defines the operator: the number of observed calls, and of observed
-    // calls that reached no malloc.
+    // For each object that defines the operator: the number of observed calls, and the minimum
+    // number of them that reached no malloc.
     let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut add = |object: String, calls: u64, apart: u64| {
         let sum = seen.entry(object).or_default();

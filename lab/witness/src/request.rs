@@ -22,10 +22,10 @@ pub struct Request {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The complete environment of the command. The entrant's settings override it, so it need not
-    /// contain them. The witness sets `LD_PRELOAD` to its own library, the entrant's libraries, and
-    /// the libraries that `LD_PRELOAD` names here.
+    /// contain them; glibc's tunables are merged. The witness sets `LD_PRELOAD` to its own library,
+    /// the entrant's libraries, and the libraries that `LD_PRELOAD` names here.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The entrant that must serve malloc.
+    /// The entrant that should serve malloc.
     pub entrant: Entrant,
     /// The folder in which the command runs; `None` for the current one.
     pub directory: Option<PathBuf>,
@@ -98,8 +98,8 @@ impl Request {
         asked
     }
 
-    /// Returns whether measured runs of the command have an empty `LD_PRELOAD`, unlike a counted
-    /// run. In such runs, a start script that checks `LD_PRELOAD` may choose another allocator.
+    /// Returns whether measured runs of the command have no `LD_PRELOAD`, unlike a counted run. In
+    /// such runs, a start script that checks `LD_PRELOAD` may choose another allocator.
     pub fn preloads_nothing(&self) -> bool {
         self.entrant.preload.is_empty() && self.asked_preload().is_empty()
     }

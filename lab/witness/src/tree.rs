@@ -17,7 +17,8 @@ use crate::operators::{NewWatch, OwnNew};
 use crate::program::Program;
 use crate::watchdog::Watch;
 
-/// Origin of an image whose parent is unknown, because it was killed before the fork was reported.
+/// Origin of an image whose parent is unknown, because the parent was killed before it reported the
+/// fork.
 const UNKNOWN: usize = 0;
 
 /// Program in one process, from its exec or fork to its end or the next exec.
@@ -39,9 +40,10 @@ pub(crate) struct Image {
     pub(crate) replaced: bool,
     /// System calls for memory, if they are counted.
     pub(crate) system_calls: SystemCalls,
-    /// Bytes in anonymous huge pages when the image ended, if blocks are followed.
+    /// Bytes in anonymous huge pages just before the process ended, if blocks are followed; 0 if an
+    /// exec ended the image.
     pub(crate) huge: u64,
-    /// Findings on the program's own `operator new`, if it has one.
+    /// Findings on the program's own `operator new`, if its calls were watched.
     pub(crate) own_new: Option<OwnNew>,
 }
 
@@ -125,7 +127,8 @@ impl Tree {
         self.watches_new = true;
     }
 
-    /// Returns whether a thread that SIGTRAP stopped has reached its program's own `operator new`.
+    /// Records a stop of a thread by SIGTRAP. Returns whether the thread has reached its program's
+    /// own `operator new`.
     pub(crate) fn called_new(&mut self, thread: i32) -> bool {
         let record = self.home.record(thread);
         let process = self.processes.get_mut(&thread);
@@ -255,8 +258,8 @@ impl Tree {
         }
     }
 
-    /// Records that a thread is about to end, which is the last chance to inspect its process's
-    /// memory.
+    /// Inspects a process whose first or last thread is about to end, which is the last chance to
+    /// read its memory. Ignores other threads.
     pub(crate) fn exiting(&mut self, thread: i32) {
         let Some(&owner) = self.owners.get(&thread) else {
             return;

@@ -148,7 +148,8 @@ fn programs_that_only_use_memory_are_suspected_rarely() {
     let mut suspected = 0;
     for seed in 0..TRACES {
         let mut program = Program::new(1_000_000 + seed, 0);
-        // Lifetimes from a thousandth of the program's time to a twentieth.
+        // Mean lifetime of stack 0: from a thousandth to a twentieth of the program's time. The
+        // other stacks have twice and three times that.
         let lifetime = 10e6 * 50_f64.powf(program.draws.random());
         let mut time = 0;
         while time < 10 * SECOND {

@@ -16,7 +16,8 @@ use crate::options::Speed;
 use crate::program::Header;
 use crate::words::{self, Kind, MAIN, MAX_THREADS, halves};
 
-/// Minimum pause that is replayed, in nanoseconds. Threads cannot be woken more precisely.
+/// Minimum recorded time between two pauses of a thread, in nanoseconds. Threads cannot be woken
+/// more precisely.
 const PAUSE: u64 = 50_000;
 
 /// A live block.
@@ -43,8 +44,8 @@ struct Thread {
 /// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
-/// Returns the number of bytes that a program writes at the start of a block that replaces a
-/// smaller one and is never resized again.
+/// Estimates how many bytes at the start of a block a program has written in the end, if the block
+/// replaces a smaller one and is never resized again.
 ///
 /// A program that multiplies an array's size fills between none and all of the added bytes, on
 /// average half of them. A program that grows an array by little knows the size that it needs, and

@@ -68,7 +68,8 @@ pub enum CompileError {
 pub struct Compiled {
     /// The program's header.
     pub header: Header,
-    /// Position at which the trace is cut off, if it is. The operations before it were compiled.
+    /// Offset in bytes at which the trace is cut off, if it is. The operations before it were
+    /// compiled.
     pub cut_off: Option<u64>,
 }
 
@@ -166,10 +167,11 @@ pub fn check(trace: &File) -> Result<(), CompileError> {
 }
 
 /// Compiles the requested process of a trace into a file, or the process with the most operations.
-/// Calls `go_on` frequently, and stops if it returns false.
+/// Calls `go_on` after each chunk of the process, and stops if it returns false.
 ///
 /// # Errors
-/// If the trace cannot be read or is a sample, or the program cannot be written.
+/// Returns an error if the trace cannot be read, is a sample, has no such process or exceeds the
+/// engine's limits, if the program cannot be written, or if `go_on` returned false.
 pub fn compile(
     trace: &File,
     process: Option<u32>,

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use crate::words::{FIRST_SLOT, MAX_SLOTS};
 
-/// Number of slots that a thread takes over at a time.
+/// Maximum number of slots that a thread takes over at a time, unless half of the other thread's
+/// slots are more.
 const BATCH: usize = 64;
 
 /// Minimum number of free slots of one thread at which another thread waits for it instead of using
@@ -43,9 +44,10 @@ impl Slots {
         FIRST_SLOT + self.used
     }
 
-    /// Returns another thread with many free slots, if `thread` knows no free slot at its operation
-    /// `operation`. `thread` should then wait for the other thread and use its slots, so that the
-    /// two do not drift apart without limit. `live` is the number of live blocks.
+    /// Returns another thread with at least [`MANY`] and at least `live` free slots, if `thread`
+    /// knows no free slot at its operation `operation`. `thread` should then wait for the other
+    /// thread and use its slots, so that the two do not drift apart without limit. `live` is the
+    /// number of live blocks.
     pub(super) fn creditor(&mut self, thread: u32, operation: u64, live: usize) -> Option<u32> {
         self.take_over(thread, operation);
         let is_out = self.free[thread as usize].is_empty();

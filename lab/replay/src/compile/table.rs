@@ -1,4 +1,4 @@
-//! A hash map for small numbers, without protection against hostile keys.
+//! A hash map whose keys are numbers, without protection against hostile keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,12 +1,12 @@
-//! Pattern that fills blocks and is compared before they are freed. Detects an allocator that
-//! returns overlapping blocks, or loses the content of a block.
+//! Pattern that fills blocks, and is compared before they are freed and after they were resized.
+//! Detects an allocator that returns overlapping blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
 /// Maximum number of bytes of a block that is filled completely.
 const WHOLE: usize = 4 << 10;
 
-/// Number of bytes at the beginning and at the end of a larger block that are filled.
+/// Number of bytes that are filled at each end of a larger block.
 const PART: usize = WHOLE / 2;
 
 /// Distance in bytes between the filled words in the middle of a larger block.
@@ -15,7 +15,7 @@ const APART: usize = 512;
 /// Bytes of a word of the pattern.
 const WORD: usize = size_of::<u64>();
 
-/// Odd number that spreads slots and places over the pattern.
+/// Odd numbers that spread slots (`RATIO`) and places (`OTHER`) over the pattern.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
@@ -104,7 +104,8 @@ pub(super) fn guaranteed(size: usize) -> usize {
     }
 }
 
-/// Ends the process if the memory that calloc returned is not zero.
+/// Ends the process if a block from calloc is not zero. Checks only the words that [`fill`] would
+/// fill.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.

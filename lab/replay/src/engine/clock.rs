@@ -26,7 +26,8 @@ impl Clock {
         }
     }
 
-    /// Sleeps until this many nanoseconds have passed since the replay began.
+    /// Sleeps until this many nanoseconds have passed since the replay began, unless less than
+    /// [`SHORTEST`] is left. Records the delay if they have passed already.
     pub(super) fn sleep_until(&self, time: u64) {
         let passed = now() - self.began;
         if passed > time {

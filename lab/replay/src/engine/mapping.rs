@@ -22,7 +22,8 @@ impl Mapping {
         Self::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
     }
 
-    /// Maps a file for reading. None of its pages is in memory before [`Mapping::load`].
+    /// Maps a file for reading. A page is in this process's memory only after [`Mapping::load`] or
+    /// an access.
     pub(super) fn file(file: &File, bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
     }

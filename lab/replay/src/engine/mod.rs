@@ -142,10 +142,12 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
     header.ok_or(ReplayError::NotAProgram)
 }
 
-/// Runs a program on a heap. Ends the process with one line if the heap returns null.
+/// Runs a program on a heap. Ends the process with one line if the heap returns null, if a thread
+/// cannot be started, or if a check of [`Touch::Check`] fails.
 ///
 /// # Errors
-/// Returns an error if the file is no program, or if the system has no memory for the tables.
+/// Returns an error if the file cannot be read or is no program, or if the system has no memory for
+/// the tables.
 ///
 /// # Safety
 /// [`compile`](crate::compile) wrote the file, and nothing has changed it since.

@@ -47,7 +47,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
                 };
                 if !done {
-                    // SAFETY: the word begins an operation of another kind.
+                    // SAFETY: the word begins an operation. It is of another kind, or `other` ends
+                    // the process.
                     next = unsafe { other::<H, TOUCH>(replay, thread, next.add($place)) };
                     if next.is_null() {
                         return;
@@ -116,12 +117,11 @@ unsafe fn frees(words: *const f64) -> u32 {
 }
 
 /// Runs a malloc or a free. Returns false if the word belongs to another operation, or frees a
-/// block that was not made.
+/// block that was not made. Both addresses are arguments, so that they stay in registers.
 ///
 /// # Safety
 /// The conditions of [`run`] hold. `word` is the first of an operation, and negative if `FREE`.
-/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both
-/// stay in registers.
+/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     replay: &Replay<'_, H>,
@@ -169,8 +169,8 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
 /// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it.
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
         out_of_memory(size as u64);
@@ -304,11 +304,12 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 }
 
 /// Checks the alignment and the content that the call guarantees for a new block, and fills the
-/// block. `first` is the first field of the operation. A resize kept the content of `kept` bytes.
+/// block. `first` is the first field of the operation. `kept` is the size of the block before a
+/// resize.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it.
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,

@@ -8,7 +8,7 @@ const PAGE: usize = 4096;
 /// Size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// Value of each byte that is written.
+/// Value of each byte that is not written as part of a word.
 const BYTE: u8 = 1;
 
 /// Writes to the bytes of a block from `begin` to `end`, in the way of the [`Touch`] whose
@@ -41,7 +41,7 @@ pub(super) unsafe fn touch<const TOUCH: u8>(block: *mut u8, begin: usize, end: u
     }
 }
 
-/// Writes a word, or a byte if the block has no room for a word.
+/// Writes a word, or a byte if the place is not aligned or has no room for a word.
 ///
 /// # Safety
 /// `block` has `end` bytes, `place` is below `end`, and no other thread uses the block meanwhile.

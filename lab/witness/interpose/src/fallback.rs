@@ -48,7 +48,7 @@ fn or_abort(pointer: *mut c_void) -> *mut c_void {
 }
 
 unsafe extern "C" fn release(pointer: *mut c_void) {
-    // SAFETY: the caller passes a block that one of these functions returned.
+    // SAFETY: the caller passes a block of the allocator that serves malloc, or null.
     unsafe { free(pointer) }
 }
 

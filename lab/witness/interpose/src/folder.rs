@@ -77,6 +77,7 @@ pub fn has(name: &[u8]) -> bool {
 }
 
 /// Maps a file of this library's folder, shared. If `new`, creates the file, which must not exist.
+/// Returns `None` on failure, and then removes the new file.
 pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     let mut path = [0_u8; PATH_BYTES];
     beside(name, &mut path)?;

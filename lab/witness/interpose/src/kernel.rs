@@ -342,7 +342,7 @@ pub fn yield_to_others() {
     unsafe { call(number::SCHED_YIELD, [0; 6]) };
 }
 
-/// Sleeps for less than a second.
+/// Sleeps for this many nanoseconds, which must be less than a second.
 pub fn sleep(nanoseconds: u64) {
     let time = [0, nanoseconds];
     // SAFETY: the kernel reads two words and writes none.

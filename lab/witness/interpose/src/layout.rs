@@ -69,8 +69,8 @@ pub struct Function {
     /// Bytes that these calls requested. A request of 2^47 bytes or more, which exceeds every
     /// address space, is not added.
     pub bytes: u64,
-    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if
-    /// the function was never called.
+    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if no
+    /// object was found for the function, or the record has no room for the object.
     pub object: u64,
 }
 

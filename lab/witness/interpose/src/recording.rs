@@ -83,7 +83,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let timed_after = recorders
         .timed_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes it.
+    // Relaxed: the release of the slot's `next` publishes these fields.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);

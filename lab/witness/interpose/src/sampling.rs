@@ -94,7 +94,8 @@ fn record(call: &SampledCall, result: usize) {
     }
 }
 
-/// Marks a recorded block, so that its free is recorded; false if there is no memory for it.
+/// Marks a recorded block, so that its free is recorded. Returns false if the block cannot be
+/// marked. If every block is recorded, no mark is needed.
 fn mark(block: usize) -> bool {
     !marks::is_on() || marks::set(block)
 }

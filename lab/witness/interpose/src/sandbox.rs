@@ -46,8 +46,8 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
-/// the caller left them.
+/// another stack. Only failed calls, and calls that can close a sandbox, continue in Rust. The
+/// latter have their arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -85,8 +85,8 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
-/// the caller left them.
+/// another stack. Only failed calls, and calls that can close a sandbox, continue in Rust. The
+/// latter have their arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]

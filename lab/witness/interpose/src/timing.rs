@@ -21,8 +21,8 @@ use crate::thread::{Thread, thread};
 /// four others.
 const PERIOD: f64 = 256.0;
 
-/// Maximum ticks of a timed call: about 0.4 ms at 2.6 GHz. Most longer calls were interrupted, so
-/// they are left out.
+/// Number of ticks from which a timed call counts as interrupted: about 0.4 ms at 2.6 GHz. Most
+/// longer calls were interrupted, so they are left out.
 const INTERRUPTED: u64 = 1 << 20;
 
 /// A timed call, as [`record`](crate::recording_passages::record) lays it out on the stack.
@@ -140,8 +140,8 @@ fn note(span: &Span) {
     add(&timing.recording, recording.wrapping_sub(span.reading));
 }
 
-/// Records the processor time of a process that is about to exit. For other processes, the
-/// collector reads it only now and then.
+/// Records the processor time of a process that is about to exit. If a process ends otherwise, only
+/// the collector's occasional readings show its time.
 pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())
