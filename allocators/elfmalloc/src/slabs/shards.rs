@@ -64,7 +64,9 @@ impl<P: Pages> Shards<P> {
         self.most.store(settings.shards, Relaxed);
     }
 
-    /// Returns the slab that contains an address, or once contained it.
+    /// Returns the slab that contains an address. For another address in an arena, returns the
+    /// descriptor of the unit there, which may never have been a slab; `None` outside the committed
+    /// units of all arenas.
     pub fn slab_of(&self, address: usize) -> Option<SlabRef> {
         self.memory.run_of(address).map(SlabRef::from)
     }
@@ -103,7 +105,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if
-    /// another thread holds the lock that an assignment needs.
+    /// another thread holds the lock that an assignment needs, or if there are no shards.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         if let Some(shard) = self.processors.shard_of(processor) {
             return Some(shard);

@@ -57,7 +57,7 @@ pub struct Arena {
     state_bytes: usize,
     /// One byte of state for each [`GRAIN`] bytes of the units; null if blocks have no states.
     pub(crate) states: *mut u8,
-    /// Committed units that are not in use.
+    /// Committed units that are neither in use nor being purged.
     pub free: UnitMap,
     /// Free units that may hold old contents.
     pub dirty: UnitMap,
