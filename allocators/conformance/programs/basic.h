@@ -1,6 +1,6 @@
-/* Parts that all basic checks share: how they fail, and how they verify which allocator serves them.
-   Exit statuses: 0 passed, 1 a fault was found and reported on standard error, 2 another allocator
-   than the one to check serves malloc. */
+/* Parts that all basic checks share: how they fail, and how they verify which allocator serves
+   them. Exit statuses: 0 passed, 1 a fault was found and reported on standard error, 2 another
+   allocator than the one to check serves malloc. */
 
 #ifndef HEAPDROME_CHECK_COMMON_H
 #define HEAPDROME_CHECK_COMMON_H
