@@ -1,8 +1,8 @@
 //! C functions for any allocator. `export!` gives them their names.
 //!
-//! The functions that are inlined into entry points are short. Each ends with a call to a function
-//! of its own signature. The compiler turns this call into a jump, so that the fast path needs no
-//! stack frame.
+//! The functions that are inlined into entry points are short. Each ends with a call to a slow path
+//! with some of its own arguments. The compiler turns this call into a jump, so that the fast path
+//! needs no stack frame.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};

@@ -127,7 +127,7 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes.
+/// The block has `size` bytes, a multiple of 16, including `slack` bytes of slack.
 #[inline(always)]
 pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> bool {
     let canaries = Canaries::of(size, slack);

@@ -87,8 +87,8 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     unsafe { end(block, state, shape, slack) }
 }
 
-/// Returns whether the block at `address` was allocated with a size other than `size`; false if
-/// only the slow path can determine that.
+/// Returns whether the block at `address` was allocated with, or last reallocated to, a size other
+/// than `size`; false if only the slow path can determine that.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -132,7 +132,7 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
     }
 }
 
-/// Frees a block that has left the quarantine and does not fit into a magazine.
+/// Frees a block that has left the quarantine and was not put into a magazine.
 ///
 /// # Safety
 ///

@@ -87,7 +87,7 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Returns the memory for slabs.
+    /// Returns the memory of the process, with the structures that describe it.
     #[inline]
     pub const fn memory(&self) -> &Memory<P> {
         &self.shards.memory

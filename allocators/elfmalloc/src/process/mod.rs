@@ -32,7 +32,7 @@ pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
 /// Fork gate of all variants, which share one back-end. Except for `start`, only code inside the
 /// gate changes the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
-/// Whether arenas record the states of blocks; set before the first block is allocated.
+/// Whether arenas shall record the states of blocks. [`start`] reads it once.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
 /// Whether the hardened variant overwrites freed blocks completely; set before the first block is

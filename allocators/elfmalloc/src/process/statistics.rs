@@ -2,7 +2,7 @@
 //! them.
 //!
 //! For the calling thread, the number of blocks in magazines is exact. For any other thread it is
-//! the number at the end of its last slow path: blocks that it freed since then count as live, and
+//! the number that its slow paths last recorded: blocks that it freed since then count as live, and
 //! blocks that it allocated since then count as cached.
 
 use heapdrome_pages::atomic::Ordering::Relaxed;

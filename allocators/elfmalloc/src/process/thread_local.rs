@@ -16,9 +16,9 @@ use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::heap::threads::detach;
 
-/// Number of frees after which a thread that only frees gets a heap; until then its blocks go
-/// directly to their slabs. The C library frees fewer blocks for most ending threads. jemalloc has
-/// a similar limit, 128.
+/// Number of frees after which a thread that only frees gets a heap; until then its blocks enter no
+/// magazine. The C library frees fewer blocks for most ending threads. jemalloc has a similar
+/// limit, 128.
 const FREES_WITHOUT: usize = 64;
 
 static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);

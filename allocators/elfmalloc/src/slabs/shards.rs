@@ -36,7 +36,7 @@ pub struct Shards<P> {
     threads: AtomicUsize,
     /// Held during a purge, while the purged slabs are out of their bins' lists.
     purging: Lock<()>,
-    /// Memory for slabs.
+    /// Memory of the process.
     pub memory: Memory<P>,
     /// Bins by class that belong to no shard. All threads share those of larger classes; those of
     /// small classes serve threads without a heap.
@@ -169,7 +169,8 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread that shares its shard to a shard with fewer threads, if there is one.
+    /// Moves a thread that shares its shard to a shard with fewer threads, if there is one. Does
+    /// nothing while another thread holds the lock of the list.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;

@@ -127,8 +127,8 @@ impl SlabRef {
         self.0.as_ptr().cast()
     }
 
-    /// Returns the bin of the slab. The slab may move to another bin unless the caller holds the
-    /// bin's lock.
+    /// Returns the bin of the slab; null if the descriptor never was a slab. The slab may move to
+    /// another bin unless the caller holds the bin's lock.
     #[inline]
     pub(super) fn owner(self) -> *mut Owner {
         // SAFETY: descriptors are never freed. Relaxed: the caller locks the bin and then checks

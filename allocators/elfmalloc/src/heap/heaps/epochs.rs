@@ -97,7 +97,7 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Gives all blocks in depots back to their slabs, and all empty slabs to the pool.
+    /// Gives all blocks in depots back to their slabs, and empty slabs to the pool.
     #[cold]
     pub fn release_kept(&self) {
         self.empty_depots();
