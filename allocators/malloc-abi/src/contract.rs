@@ -110,8 +110,8 @@ pub unsafe trait MallocAbi {
     #[must_use]
     fn allocate(size: usize) -> Option<NonNull<u8>>;
 
-    /// Returns a block of at least `size` bytes at a multiple of `alignment`, which may be below
-    /// [`MIN_ALIGNMENT`]. Returns `None` if out of memory.
+    /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two that
+    /// may be below [`MIN_ALIGNMENT`]. Returns `None` if out of memory.
     #[must_use]
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>>;
 

@@ -10,7 +10,8 @@ use crate::fallback::Freed;
 use crate::fork_gate::Inside;
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
-/// Begins a slow path of `A`; returns `None` while another thread forks.
+/// Begins a slow path of `A`; returns `None` while another thread forks (see
+/// [`ForkGate::enter`](crate::ForkGate::enter)).
 #[inline]
 pub fn enter<A: MallocAbi>() -> Option<Inside<'static>> {
     A::fork_gate().enter(A::presence())
