@@ -1,5 +1,5 @@
-/* Allocates on the small stack of a signal handler, in a thread that has not allocated before. Prints
-   the number of bytes of the stack that were used. */
+/* Allocates on the small stack of a signal handler, in a thread that has not allocated before.
+   Prints the number of bytes of the stack that were used. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
