@@ -33,7 +33,8 @@ pub struct Pair<'a> {
     pub take: &'a str,
 }
 
-/// Number of instructions for each function of a pair: the count that most calls have.
+/// Number of instructions for each function of a pair: a count that at least half of the calls
+/// have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// Number of instructions for allocating a block of 64 bytes.
@@ -159,7 +160,7 @@ impl Calls {
     }
 
     /// Records that an instruction was executed. `instruction` is the address of the next
-    /// instruction.
+    /// instruction, and `stack` the stack pointer.
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;

@@ -358,7 +358,7 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
 fn statistics_say_what_is_live_kept_and_counted() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
-    // The blocks fill two slabs.
+    // The blocks occupy two slabs.
     let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
     let class = SizeClass::of(size);
     let blocks: Vec<_> = (0..many).map(|_| allocate(&backend, heap, class)).collect();

@@ -92,7 +92,7 @@ pub fn layouts() {
         // alignments.
         let large = (power % 4 == 0).then_some(3_000_000);
         for size in SIZES.into_iter().chain(large) {
-            // Free a used block first, so that the zeroed block reuses its memory.
+            // Free a used block first, so that the zeroed block may reuse its memory.
             drop(Block::new(size, 1 << power, false));
             let mut plain = Block::new(size, 1 << power, false);
             let mut zeroed = Block::new(size, 1 << power, true);

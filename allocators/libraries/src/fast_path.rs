@@ -27,8 +27,8 @@ const fn golden(allocator: &'static str, function: &'static str, at_most: usize)
     }
 }
 
-/// Limits of all functions whose shortest path is also the usual path, which a test checks.
-/// bumpmalloc's `free` is not among them: its shortest path frees null.
+/// Limits of each `malloc` and `free` whose shortest path is also the usual path, which a test
+/// checks. bumpmalloc's `free` is not among them: its shortest path frees null.
 pub const GOLDENS: &[Golden] = &[
     golden("elfmalloc", "malloc", 16),
     golden("elfmalloc", "free", 24),

@@ -7,7 +7,7 @@ use crate::slabs::shape::{PIECE, Shape};
 
 /// Byte that fills freed blocks.
 const FILL: u8 = 0xdb;
-/// Number of bytes that are checked when a freed block is handed out again.
+/// Maximum number of bytes that are checked when a freed block is handed out again.
 const LOOKED_AT: usize = 64;
 /// Overwrites a whole block with [`FILL`].
 ///
@@ -38,7 +38,8 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     }
 }
 
-/// Returns whether the first [`LOOKED_AT`] bytes of a block are unchanged since it was filled.
+/// Returns whether the checked bytes of a block, its first [`LOOKED_AT`] or all of them, still
+/// contain [`FILL`].
 ///
 /// # Safety
 ///
@@ -82,17 +83,17 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
 ///
 /// # Safety
 ///
-/// The pieces may be read.
+/// The pieces may be read, and are aligned to their size.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
-    // SAFETY: the pieces may be read, by this function's contract.
+    // SAFETY: the pieces may be read and are aligned, by this function's contract.
     let found = pieces.map(|piece| unsafe { piece.cast::<u128>().read() });
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Returns whether a block in a slab is still filled. Bytes on purged pages read as zero, and count
-/// as filled.
+/// Returns whether the checked bytes of a block in a slab are still filled. Where they lie on a
+/// purged page, they read as zero, which counts as filled.
 ///
 /// # Safety
 ///

@@ -1,8 +1,9 @@
 //! Zero-sized blocks: addresses that no program can read or write.
 //!
 //! The addresses lie in one inaccessible mapping, which is divided into places of [`PLACE`] bytes.
-//! A bit for each place records whether a live block is there. A freed place is reused only after
-//! all others, so that a double free remains detectable for as long as possible.
+//! A bit for each place records whether a live block is there. Each search for a free place begins
+//! behind the last one found, so that a freed place usually stays free for long and a double free
+//! remains detectable.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{

@@ -206,8 +206,9 @@ impl Depot {
         done
     }
 
-    /// Pops blocks from the stack of `class` into the first slots, and keeps their order. `slots`
-    /// must not be empty. Returns the number of popped blocks: 0 only if the stack is empty.
+    /// Pops blocks from the newest chunk of `class` into the first slots, and keeps their order.
+    /// `slots` must not be empty. Returns the number of popped blocks: 0 only if the stack is
+    /// empty.
     pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
         let Some(chunk) = self.stacks[class.number()].newest else {
             return 0;
@@ -267,8 +268,8 @@ impl Depot {
         true
     }
 
-    /// Returns the newest chunk of a class if it has room, otherwise a new chunk; `None` if out of
-    /// memory.
+    /// Returns the newest chunk of a class if it has room. Otherwise adds an empty chunk to the
+    /// stack and returns that; `None` if out of memory.
     fn open(
         &mut self,
         class: SizeClass,

@@ -75,7 +75,7 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
-/// An entry for each class that a magazine may have.
+/// An entry for each class number.
 #[derive(Debug)]
 #[repr(transparent)]
 struct ByClass<T>([T; ENTRIES]);

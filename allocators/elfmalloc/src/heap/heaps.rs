@@ -44,15 +44,15 @@ pub struct Heaps<P> {
     list: Lock<HeapList>,
     /// Milliseconds for which idle memory is kept.
     decay: AtomicU64,
-    /// Maximum number of bytes in a magazine.
+    /// Maximum number of bytes in a magazine of small blocks.
     magazine: AtomicUsize,
-    /// Maximum number of bytes in the magazines of a thread.
+    /// Maximum number of bytes to which a thread's magazines grow, apart from their first slots.
     budget: AtomicUsize,
     /// Event that occurs when the last thread with a heap ends.
     silences: EventCount,
     /// Number of live units when [`before_growth`](Self::before_growth) last emptied caches.
     emptied_at: AtomicUsize,
-    /// Time when the last epoch of purging began, in milliseconds.
+    /// Time when the current epoch of purging began, in milliseconds.
     epoch: AtomicU64,
     /// Whether a thread is running the purge at the end of an epoch.
     ticking: AtomicBool,
@@ -92,7 +92,7 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Returns the memory for slabs.
+    /// Returns the memory of the process, with the structures that describe it.
     #[inline]
     pub const fn memory(&self) -> &Memory<P> {
         &self.shards.memory
@@ -109,12 +109,13 @@ impl<P: Pages> Heaps<P> {
         self.decay.store(milliseconds, Relaxed);
     }
 
-    /// Returns the maximum number of bytes in a magazine.
+    /// Returns the maximum number of bytes in a magazine of small blocks.
     pub fn magazine_limit(&self) -> usize {
         self.magazine.load(Relaxed)
     }
 
-    /// Returns the maximum number of bytes in the magazines of a thread.
+    /// Returns the maximum number of bytes to which a thread's magazines grow, apart from their
+    /// first slots.
     pub fn budget(&self) -> usize {
         self.budget.load(Relaxed)
     }
@@ -180,8 +181,8 @@ impl<P: Pages> Heaps<P> {
         self.tick();
     }
 
-    /// Sleeps for `milliseconds`, or until no thread has a heap. Returns whether any thread has a
-    /// heap. Only one thread may be in this call at a time.
+    /// Sleeps for at most `milliseconds`, or until no thread has a heap. Returns whether any thread
+    /// has a heap. Only one thread may be in this call at a time.
     pub fn rest(&self, milliseconds: u64) -> bool {
         let seen = self.silences.read();
         // If this thread sees the event, it also sees that the number of threads became zero, or a
@@ -238,7 +239,7 @@ impl<P: Pages> Heaps<P> {
     }
 
     /// Gives blocks back to their slabs, which may belong to any bins. Aborts the process if a
-    /// pointer is not an allocated block. `home` is the bin of the calling thread.
+    /// pointer is not an allocated block. `home` is the bin of the calling thread, if it has one.
     #[inline(never)]
     pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
         match self.shards.give(home, blocks) {

@@ -45,7 +45,8 @@ fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -
     Some(large::start_large(memory, run))
 }
 
-/// Allocates a block to replace a block that could not grow in place.
+/// Allocates a block to replace a block that could not grow in place. From [`GROWS_BY_REMAP`] bytes
+/// on, prefers a block with its own mapping. Returns `None` if out of memory.
 pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull<u8>> {
     let own = if size >= GROWS_BY_REMAP {
         heaps.mapped.map(heaps.memory(), size, 1)

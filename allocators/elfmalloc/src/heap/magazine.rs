@@ -9,10 +9,11 @@ use core::ptr::null_mut;
 use crate::heap::depot::CHUNK;
 use crate::size_class::SizeClass;
 
-/// Number of slots of the largest magazine. A flush moves half of it, one chunk, to the depot.
+/// Number of slots of the largest magazine. Half of it, which most flushes move, fills a chunk of
+/// the depot.
 const MOST: usize = 2 * CHUNK;
 /// Number of slow paths after which a magazine grows. A refill after a flush counts twice, as does
-/// a flush after a refill.
+/// a flush after a refill. Any other slow path counts once, and only while the magazine is small.
 const GROWS_AFTER: u8 = 4;
 
 /// Number of bytes up to which a magazine grows in a thread that only allocates, or only frees.
@@ -46,7 +47,7 @@ pub struct Magazine {
     slots: Cell<*mut *mut u8>,
     /// Number of slots in use.
     capacity: Cell<u16>,
-    /// Number of slots to restore after the next refill; zero if the magazine does not rest.
+    /// Number of slots to restore at the next refill; zero if the magazine does not rest.
     resting: Cell<u16>,
     /// Binary logarithm of the number of words in the array, if there is one.
     order: Cell<u8>,
@@ -122,8 +123,8 @@ impl Magazine {
         self.since.get() == Since::Refilled
     }
 
-    /// Returns whether the magazine's slots were unused since the last call: no slow path was
-    /// taken, or the magazine rests and no refill woke it.
+    /// Returns whether the magazine has slots that were unused since the last call: no slow path
+    /// was taken, or the magazine rests and no refill woke it.
     pub fn look(&self) -> bool {
         let since = self.since.replace(Since::Nothing);
         let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;

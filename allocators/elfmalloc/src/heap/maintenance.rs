@@ -61,7 +61,8 @@ fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
 }
 
-/// Empties a magazine that has slots, and halves its capacity.
+/// Empties a magazine that has slots, and halves its capacity, but not below the first capacity of
+/// its class. A resting magazine stays at rest.
 fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     empty_magazine(heaps, heap, class);
     let magazine = heap.magazine(class);

@@ -45,8 +45,8 @@ pub struct Quarantine {
     shared: [*mut u8; SHARED],
 }
 
-/// Returns whether a class has its own places; false for [`SizeClass::NONE`] and
-/// [`SizeClass::LARGE`].
+/// Returns whether a class has its own places; false for [`SizeClass::NONE`], for
+/// [`SizeClass::LARGE`], and for the classes that share places.
 #[inline(always)]
 #[must_use]
 pub const fn has_places(class: SizeClass) -> bool {

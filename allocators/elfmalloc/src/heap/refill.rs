@@ -49,7 +49,7 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
 }
 
 /// Takes a block for a thread that caches no blocks of the class. Returns null if out of memory,
-/// even after all caches have been emptied.
+/// even after [`take_last`] has emptied caches.
 pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     let block = heaps.take_one(bin);
     if block.is_null() {
@@ -59,8 +59,8 @@ pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Takes a block after emptying this thread's magazines and all depots, and giving all empty slabs
-/// back to the pool. Returns null if out of memory.
+/// Takes a block after emptying this thread's magazines and all depots, and giving empty slabs back
+/// to the pool. If necessary, takes it from another bin. Returns null if out of memory.
 #[cold]
 pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     empty_magazines(heaps, heap);

@@ -45,8 +45,8 @@ pub struct ThreadHeap {
     pub giving: Cell<bool>,
     /// Counts that show when the thread has given back most of its blocks.
     pub outflow: Outflow,
-    /// Number of blocks in each class's magazine after its last slow path. Other threads may read
-    /// it.
+    /// Number of blocks in each class's magazine, as a slow path last recorded it. Other threads
+    /// may read it.
     cached: [AtomicU16; CLASSES + 1],
     /// Depot for blocks that do not fit into magazines. Any thread may lock it.
     depot: Lock<Depot>,
@@ -228,7 +228,7 @@ impl AnyHeap {
         &self.heap().attachment
     }
 
-    /// Returns the number of blocks in each class's magazine after its last slow path.
+    /// Returns the number of blocks in each class's magazine, as a slow path last recorded it.
     #[must_use]
     pub fn cached<'a>(self) -> &'a [AtomicU16; CLASSES + 1] {
         &self.heap().cached

@@ -132,7 +132,7 @@ impl Attachment {
         ShardRef(NonNull::from(&self.own))
     }
 
-    /// Returns the shard to which the thread is attached.
+    /// Returns the shard to which the thread is attached; before that, the heap's own shard.
     #[inline]
     pub fn shard(&self) -> ShardRef {
         // Acquire: pairs with the release in `ShardList::attach`, because the shard may have been
@@ -201,8 +201,9 @@ impl ShardList {
         self.count
     }
 
-    /// Returns the shard with the fewest threads; of several, the oldest. The oldest shard is often
-    /// that of the main thread, which usually waits for the other threads.
+    /// Returns the shard with the fewest threads: of several without threads, the newest;
+    /// otherwise, of several, the oldest. The oldest shard is often that of the main thread, which
+    /// usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

@@ -13,9 +13,9 @@
 //! ```
 //!
 //! The state of a short block lies at the block's index in the unit, so that the states of 64
-//! blocks of any size share a cache line. Each unit starts at a different offset, so that the
-//! states of all units do not compete for the same cache sets. The state of a long block lies at
-//! the block's offset in the unit, divided by [`GRAIN`].
+//! blocks of any size share a cache line. Neighbouring units start at different offsets, so that
+//! the states of all units do not compete for the same cache sets. The state of a long block lies
+//! at the block's offset in the unit, divided by [`GRAIN`].
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};

@@ -15,8 +15,8 @@ pub const DESCRIPTOR: usize = 128;
 
 /// Description of the run that begins at a unit.
 ///
-/// The head changes only while the program has no block in the run, so the owner of a block may
-/// read it without a lock.
+/// The head changes only while the program has no block in the run, or when the owner of a large
+/// block resizes it. So the owner of a block may read it without a lock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Head {
@@ -47,7 +47,7 @@ impl Head {
         self.units.set(units.count() as u32);
     }
 
-    /// Returns the class of the blocks; [`NONE`](SizeClass::NONE) while the unit is free.
+    /// Returns the class of the blocks; [`NONE`](SizeClass::NONE) if no run begins at this unit.
     #[inline]
     pub fn class(&self) -> SizeClass {
         self.class.get()

@@ -87,7 +87,7 @@ impl Directory {
         extent.states.store(arena.states, Relaxed);
         // Release: pairs with the acquire in `Extent::offset`.
         extent.bytes.store(arena.committed << UNIT_SHIFT, Release);
-        // Release: pairs with the acquire in `run_of_other`.
+        // Release: pairs with the acquires in `run_of_other` and `state_of_other`.
         self.count.store(count + 1, Release);
     }
 
@@ -100,8 +100,8 @@ impl Directory {
     }
 
     /// Returns the descriptor of the slab that contains `address`, otherwise the descriptor of the
-    /// unit at `address`; `None` outside all arenas. Unused units, and all units of a large block
-    /// except the first, have class [`NONE`](crate::SizeClass::NONE).
+    /// unit at `address`; `None` outside the committed units of all arenas. Unused units, and all
+    /// units of a large block except the first, have class [`NONE`](crate::SizeClass::NONE).
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.extents[0]

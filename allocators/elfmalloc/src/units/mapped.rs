@@ -94,7 +94,7 @@ impl MappedTable {
         let removed = self.at(hole);
         self.count -= 1;
         self.bytes -= removed.bytes;
-        // Move later entries of the same cluster up, so that no probe ends early.
+        // Move later entries of the same cluster into the hole, so that no probe ends early.
         let mut next = hole;
         loop {
             next = (next + 1) & (self.capacity - 1);

@@ -163,7 +163,7 @@ impl Metadata {
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
 
-    /// Makes these bytes the current chunk.
+    /// Makes these bytes the current chunk. The rest of the former chunk stays unused.
     ///
     /// # Safety
     ///

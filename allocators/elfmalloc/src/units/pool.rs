@@ -164,8 +164,8 @@ impl Pool {
         self.live -= units;
     }
 
-    /// Extends a run at its end. Returns false, without any change, if the units there are not
-    /// free.
+    /// Extends a run of `from` units to `to` units, at its end. Returns false, without any change,
+    /// if the units there are not free.
     pub fn extend(&mut self, base: *mut u8, from: Units, to: Units) -> bool {
         let Some((index, unit)) = self.locate(base.addr()) else {
             return false;

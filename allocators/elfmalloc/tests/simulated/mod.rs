@@ -241,7 +241,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     fn trim(keep: usize) -> bool {
-        // Each trim moves the thread to another processor, and thereby to another shard.
+        // Each trim moves the thread to another processor, and thereby perhaps to another shard.
         let processor = MOVES.fetch_add(1, SeqCst);
         backend().memory().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());

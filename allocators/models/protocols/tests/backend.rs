@@ -24,7 +24,7 @@ fn class() -> SizeClass {
     SizeClass::of(32 << 10)
 }
 
-/// Two threads free the two blocks of a slab. The slab must go back to the pool exactly once.
+/// Two threads free the two live blocks of a slab. The slab must go back to the pool exactly once.
 fn last_frees(class: SizeClass, preemptions: usize) {
     model(preemptions, move || {
         let backend = backend();

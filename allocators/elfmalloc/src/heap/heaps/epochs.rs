@@ -57,7 +57,7 @@ impl<P: Pages> Heaps<P> {
         let done = memory.purge_units(excess);
         memory.purge_any_units(parts.saturating_sub(done));
         self.shards.purge_idle_slabs();
-        // If the address space is limited, other code needs the idle addresses of the arena, for
+        // If the address space is limited, other code may need the idle addresses of the arena, for
         // stacks or file mappings.
         if address_space_limit().is_some() {
             memory.release_addresses(Units::NONE);
@@ -129,7 +129,7 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Gives all blocks in depots back to their slabs, and all empty slabs to the pool.
+    /// Gives all blocks in depots back to their slabs, and empty slabs to the pool.
     #[cold]
     pub fn release_kept(&self) {
         self.empty_unclaimed(true);

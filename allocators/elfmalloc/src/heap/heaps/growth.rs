@@ -14,13 +14,14 @@ use crate::units::pool::{Pool, Run};
 /// than live memory divided by this number, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
 /// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
-/// by at least this fraction of itself, and by at least a unit.
+/// by at least its amount divided by this number, and by at least a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
     /// Before memory grows by a run of `units`, gives cached memory back to the pool. This may make
-    /// the growth unnecessary. Skips this if the pool has a free dirty run that is long enough;
-    /// scattered dirty units do not count, since the pool always has some.
+    /// the growth unnecessary. Skips this if live memory has hardly changed since the last time, or
+    /// if the pool has a free dirty run that is long enough; scattered dirty units do not count,
+    /// since the pool always has some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: no other memory depends on this number.
@@ -35,7 +36,8 @@ impl<P: Pages> Heaps<P> {
         self.give_back_until(has_run);
     }
 
-    /// After memory has grown by `run`, returns up to the same amount of idle memory to the system.
+    /// After memory has grown by `run`, returns idle memory to the system: at most as much as the
+    /// run may newly make resident.
     pub fn after_growth(&self, run: Run) {
         self.memory().purge_for(run.fresh, Some(run));
     }

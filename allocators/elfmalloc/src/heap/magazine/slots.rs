@@ -190,7 +190,7 @@ impl<'a> MagazineRef<'a> {
     }
 
     /// Makes the magazine rest: it keeps no blocks until the next refill wakes it. The magazine
-    /// must be empty.
+    /// must have slots and be empty.
     pub fn rest(self) {
         debug_assert!(self.capacity() != 0 && self.length() == 0);
         // FULL moves from behind the last slot to the first slot, to which the top points.

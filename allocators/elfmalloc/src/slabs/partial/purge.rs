@@ -5,8 +5,8 @@ use super::held::{Detached, locked};
 use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
-/// Minimum number of purgeable bytes that justifies a system call. In a slab in use, bytes that are
-/// already purged do not count.
+/// Minimum number of idle bytes, without those already purged, that justifies purging a slab from
+/// which blocks were taken since the last scan. In other slabs, one such byte suffices.
 const WORTH: usize = 16 << 10;
 
 /// Copy of a slab's bitmap in which only the bits of blocks to purge are set.
@@ -72,8 +72,9 @@ impl Slabs {
         ClaimedList(claimed)
     }
 
-    /// Puts back a slab that was claimed from this bin. Its last `purged` free blocks have been
-    /// purged. If all of its blocks are free by now, removes it from the bin and returns it.
+    /// Puts back a slab that was claimed from this bin. Its `purged` free blocks at the highest
+    /// addresses have been purged. If all of its blocks are free by now, removes it from the bin
+    /// and returns it.
     pub(in crate::slabs) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
         let slab = locked(claimed.0);
         slab.purged.set(purged);
