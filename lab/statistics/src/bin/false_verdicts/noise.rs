@@ -60,7 +60,7 @@ impl Condition {
     /// Returns the noise of one race.
     ///
     /// Blocks of the record are joined by the stationary bootstrap of Politis and Romano (1994);
-    /// the end of the record is followed by its beginning. Spikes and slow periods keep their
+    /// the end of the record is followed by its beginning. Most spikes and slow periods keep their
     /// recorded lengths, and every race has its own sequence.
     pub fn stream<'a>(&'a self, random: &'a mut ChaCha8Rng) -> Stream<'a> {
         let place = random.random_range(0..self.recorded.len());
