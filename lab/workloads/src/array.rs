@@ -27,8 +27,8 @@ pub(crate) fn occupied(bytes: u64) -> u64 {
     bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)
 }
 
-/// Fixed number of values in pages of their own. The pages are mapped and written once, so that no
-/// page fault happens later.
+/// Fixed number of values in pages of their own. The pages are made resident when they are mapped,
+/// so that this process has no page fault in them later.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     first: *mut T,

@@ -37,7 +37,8 @@ pub trait Heap: Sync {
         false
     }
 
-    /// Announces that the calling thread will use the heap; called before the measured part.
+    /// Announces that the calling thread will use the heap. Threads that do not start within the
+    /// measured part call this before it.
     fn enter(&self) {}
 
     /// Announces that the calling thread will not use the heap again.
