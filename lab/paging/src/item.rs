@@ -176,7 +176,7 @@ fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone>
 }
 
 fn remove_group(folder: &Path) -> io::Result<Undone> {
-    /// Maximum time that the kernel takes to remove the last process from a group.
+    /// Maximum wait until the kernel has removed the last process from a group.
     const PATIENCE: Duration = Duration::from_secs(2);
     if !has_prefix(folder) {
         return Ok(Undone::Foreign);

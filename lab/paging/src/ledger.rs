@@ -62,9 +62,8 @@ pub struct Leftovers {
 impl Ledger {
     /// Removes the items that killed labs have left in `folder`, and begins a new ledger there.
     ///
-    /// # Errors
-    /// When the folder cannot be created or written to. An item that cannot be removed is not an
-    /// error.
+    /// # Errors When the folder cannot be created or read, or the new ledger cannot be written. An
+    /// item that cannot be removed is not an error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         Self::open_on(&System::real(), folder)
     }
@@ -174,7 +173,8 @@ impl Made {
         self.take_away()
     }
 
-    /// Records that the item was not made. An item of that name belongs to another program.
+    /// Records that the item was not made, or that another record covers it. An item of that name
+    /// is then not removed.
     pub(crate) fn forget(mut self) -> Result<(), Error> {
         self.gone = true;
         self.ledger.write(&Line::Gone(self.number))
@@ -213,8 +213,8 @@ fn boot() -> String {
     text.trim().to_owned()
 }
 
-/// Returns the items of a ledger that may still exist, the latest first. Ignores an incomplete last
-/// line, because its item was not made.
+/// Returns the items of a ledger that may still exist, the latest first. Ignores lines that cannot
+/// be parsed: the item of an incomplete last line was not made.
 fn standing(text: &str) -> Vec<Item> {
     let (mut items, mut begun) = (BTreeMap::new(), None);
     for line in text

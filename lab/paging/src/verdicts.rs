@@ -1,5 +1,5 @@
 //! Verdicts on the document's claims and on the targets of heapdrome's lgalloc, from measurements
-//! on this machine. Every other suite computes its intervals and verdicts in the same way.
+//! on this machine. Intervals and verdicts come from `heapdrome-suites`, as in the other suites.
 
 use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
@@ -134,7 +134,8 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
 }
 
 /// Returns the positions of the open cells. A cell is open if further rounds of it could decide a
-/// target, or if it has fewer rounds than a claim's interval needs.
+/// target, or if a test of a claim uses it and has too few rounds for an interval. Tests with a
+/// cell that was given up are not counted.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();
