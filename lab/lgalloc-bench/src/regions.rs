@@ -182,7 +182,7 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the number of regions needed for `total` bytes.
+/// Returns the number of regions needed for `total` bytes, at least one.
 pub fn regions_for(total: Bytes) -> usize {
     (total.0 as usize).div_ceil(REGION).max(1)
 }
