@@ -26,8 +26,9 @@ pub(crate) struct Prepared {
 /// Checks that a folder holds the data for a run. The returned settings have the size and the seed
 /// of the data. A requested seed must equal that of the data.
 ///
-/// # Errors Returns an error if a value is out of range, or the data are missing, foreign, damaged,
-/// too few or of another seed.
+/// # Errors
+/// Returns an error if a value is out of range, or the data are missing, foreign, damaged, too few
+/// or of another seed.
 pub(crate) fn prepare(
     folder: &Path,
     asked: Settings,
@@ -62,8 +63,9 @@ pub(crate) fn prepare(
 
 /// Runs the workload and reports it.
 ///
-/// # Errors Returns an error if the threads cannot be started, a data file cannot be read or is
-/// damaged, or memory has changed.
+/// # Errors
+/// Returns an error if the threads cannot be started, a data file cannot be read or is damaged, or
+/// memory has changed.
 pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogError> {
     let settings = &prepared.settings;
     let workers = Workers::start(settings.threads)?;

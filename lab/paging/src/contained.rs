@@ -60,8 +60,9 @@ pub struct Contained {
 /// Runs a task to its end in its own group, and then kills the processes that the task leaves
 /// behind.
 ///
-/// # Errors When the task cannot be started or waited for or is interrupted, or its processes
-/// cannot be killed.
+/// # Errors
+/// When the task cannot be started or waited for or is interrupted, or its processes cannot be
+/// killed.
 pub fn contain(
     task: &Task,
     enclosure: &Enclosure,

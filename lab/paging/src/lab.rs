@@ -48,8 +48,9 @@ impl Lab {
 
     /// Returns the first mechanism that works.
     ///
-    /// # Errors When none works, or the user interrupts. If none works, the error is one line with
-    /// the reason for each mechanism.
+    /// # Errors
+    /// When none works, or the user interrupts. If none works, the error is one line with the
+    /// reason for each mechanism.
     pub fn mechanism(&self) -> Result<Mechanism, Error> {
         self.first_of(&Mechanism::ALL)
     }
@@ -57,8 +58,9 @@ impl Lab {
     /// Returns the first mechanism that works and whose groups the lab creates itself. The lab can
     /// read the files of such groups and end all processes in them.
     ///
-    /// # Errors When none works, or the user interrupts. If none works, the error is one line with
-    /// the reason for each mechanism.
+    /// # Errors
+    /// When none works, or the user interrupts. If none works, the error is one line with the
+    /// reason for each mechanism.
     pub fn own_groups(&self) -> Result<Mechanism, Error> {
         self.first_of(&[Mechanism::CgroupTwo, Mechanism::CgroupOne])
     }
@@ -111,8 +113,9 @@ impl Lab {
 
     /// Runs a job in its own child process, under the given limit and allocator, if any.
     ///
-    /// # Errors When the child fails, when its limit differs from the requested one, when another
-    /// object serves its `malloc`, or when the user interrupts.
+    /// # Errors
+    /// When the child fails, when its limit differs from the requested one, when another object
+    /// serves its `malloc`, or when the user interrupts.
     pub fn run(
         &self,
         job: &Job,

@@ -62,8 +62,9 @@ pub struct Leftovers {
 impl Ledger {
     /// Removes the items that killed labs have left in `folder`, and begins a new ledger there.
     ///
-    /// # Errors When the folder cannot be created or read, or the new ledger cannot be written. An
-    /// item that cannot be removed is not an error.
+    /// # Errors
+    /// When the folder cannot be created or read, or the new ledger cannot be written. An item that
+    /// cannot be removed is not an error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         Self::open_on(&System::real(), folder)
     }

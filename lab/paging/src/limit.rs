@@ -69,8 +69,8 @@ pub struct Enclosure {
 impl Enclosure {
     /// Makes a limit by this mechanism.
     ///
-    /// # Errors When the mechanism does not work here. With systemd, this shows only when the child
-    /// runs.
+    /// # Errors
+    /// When the mechanism does not work here. With systemd, this shows only when the child runs.
     pub fn make(mechanism: Mechanism, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         match mechanism {
             Mechanism::SystemdRun => Ok(Self::systemd(limit)),
@@ -81,7 +81,8 @@ impl Enclosure {
 
     /// Checks that the limit seen by the child is the requested one.
     ///
-    /// # Errors When the child saw another limit. The error is one line.
+    /// # Errors
+    /// When the child saw another limit. The error is one line.
     pub fn check(&self, seen: Seen) -> Result<(), Error> {
         let Limit {
             memory,
@@ -116,7 +117,8 @@ impl Enclosure {
     /// Kills every process in the group, and waits until it is empty. Does nothing to a group of
     /// systemd.
     ///
-    /// # Errors When some processes do not end, or cannot be listed.
+    /// # Errors
+    /// When some processes do not end, or cannot be listed.
     pub fn empty(&self) -> Result<(), Error> {
         if let Some((_, folder)) = &self.group {
             members::kill_all(folder).map_err(FileError::of("empty", folder))?;

@@ -13,7 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Kills every process in a group, and waits until the group is empty. Does nothing if the folder
 /// does not exist or is not a control group.
 ///
-/// # Errors When some processes are still alive after `PATIENCE`, or cannot be listed.
+/// # Errors
+/// When some processes are still alive after `PATIENCE`, or cannot be listed.
 pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
     if !is_control_group(folder) {
         return Ok(());

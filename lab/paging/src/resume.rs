@@ -5,8 +5,9 @@ use heapdrome_schema::PagingCell as Cell;
 /// Merges the requested cells into the stored ones, and returns the positions of the requested
 /// cells. Replaces a stored cell without a report, because the cause of its failure may be gone.
 ///
-/// # Errors When a cell was stored under another setting, because its rounds cannot be combined
-/// with new ones. The error is the cell's experiment and name.
+/// # Errors
+/// When a cell was stored under another setting, because its rounds cannot be combined with new
+/// ones. The error is the cell's experiment and name.
 pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, String> {
     let mut places = Vec::new();
     for cell in wanted {

@@ -68,7 +68,8 @@ unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
 
 /// Reads a tag back, and returns it folded into one number.
 ///
-/// # Errors Returns [`Failure::Corrupt`] if the bytes that [`write`] wrote have changed.
+/// # Errors
+/// Returns [`Failure::Corrupt`] if the bytes that [`write`] wrote have changed.
 ///
 /// # Safety
 /// `block` is valid for reads of `size` bytes, and no other thread writes it.

@@ -208,8 +208,9 @@ impl Parameters {
     /// Parses `[PRESET] [NUMBER...] [name=value...]`. A number sets the parameter at the same
     /// position, counted after the preset. The default preset is the first one.
     ///
-    /// # Errors Returns an error if a word cannot be parsed, a parameter is unknown or given twice,
-    /// there are too many numbers, a value is out of range, or values contradict each other.
+    /// # Errors
+    /// Returns an error if a word cannot be parsed, a parameter is unknown or given twice, there
+    /// are too many numbers, a value is out of range, or values contradict each other.
     pub fn parse(
         description: &'static Description,
         words: &[impl AsRef<str>],
@@ -313,8 +314,9 @@ impl Parameters {
 
     /// Replaces the value of one parameter.
     ///
-    /// # Errors Returns an error if there is no such parameter, the value is out of range, or it
-    /// contradicts other values.
+    /// # Errors
+    /// Returns an error if there is no such parameter, the value is out of range, or it contradicts
+    /// other values.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
         let word = format!("{name}={value}");
         let (place, value) = self.place_and_value(0, &word)?;

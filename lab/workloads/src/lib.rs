@@ -91,9 +91,10 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 
 /// Runs a workload once on `heap`. Call [`fits`] first.
 ///
-/// # Errors Returns [`Failure::Elsewhere`] if the workload has a program of its own. Returns other
-/// failures if the heap is out of memory or misaligns or damages a block, or if memory, a thread or
-/// a child process of the workload fails.
+/// # Errors
+/// Returns [`Failure::Elsewhere`] if the workload has a program of its own. Returns other failures
+/// if the heap is out of memory or misaligns or damages a block, or if memory, a thread or a child
+/// process of the workload fails.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
     let Some(workload) = description.workload else {
