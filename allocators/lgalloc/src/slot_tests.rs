@@ -154,7 +154,8 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     }
 }
 
-/// Atomic exchanges are expensive, so an owner uses none before the first theft.
+/// Atomic exchanges are expensive, so an owner uses none before the first theft, unless thieves
+/// cannot fence its thread.
 #[test]
 fn a_theft_alone_makes_the_owner_exchange() {
     let slot = Slot::new();

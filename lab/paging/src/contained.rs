@@ -25,7 +25,7 @@ const TAIL: usize = 4096;
 /// A command to run.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The program and its arguments.
+    /// The program and its arguments; not empty.
     pub words: Vec<OsString>,
     /// Complete environment of the command.
     pub environment: BTreeMap<OsString, OsString>,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::system::System;
 use crate::{Error, members};
 
-/// The prefix of the names of all files and groups that the lab makes.
+/// The prefix of the names of all swap files and groups that the lab makes.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
 /// The signature at the end of the first page of a swap area.
 pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";

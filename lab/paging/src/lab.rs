@@ -96,7 +96,7 @@ impl Lab {
     /// Checks whether a quota of this number of processors can be set.
     ///
     /// # Errors
-    /// When the quota cannot be set. The error is one line that states what is missing.
+    /// When the quota cannot be set, or the user interrupts. The error is one line.
     pub fn try_quota(&self, mechanism: Mechanism, processors: f64) -> Result<(), Error> {
         let limit = Limit {
             processors: Some(processors),

@@ -63,7 +63,7 @@ impl Ledger {
     /// Removes the items that killed labs have left in `folder`, and begins a new ledger there.
     ///
     /// # Errors
-    /// When the folder cannot be created or read, or the new ledger cannot be written. An item that
+    /// When the folder cannot be created or read, or no new ledger can be begun in it. An item that
     /// cannot be removed is not an error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         Self::open_on(&System::real(), folder)
@@ -169,7 +169,7 @@ impl Made {
     /// Removes the item.
     ///
     /// # Errors
-    /// When the item cannot be removed. The next lab tries again.
+    /// When the item cannot be removed, or the ledger cannot be written. The next lab tries again.
     pub fn remove(mut self) -> Result<(), Error> {
         self.take_away()
     }

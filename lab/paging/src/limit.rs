@@ -70,7 +70,8 @@ impl Enclosure {
     /// Makes a limit by this mechanism.
     ///
     /// # Errors
-    /// When the mechanism does not work here. With systemd, this shows only when the child runs.
+    /// When the mechanism does not work here, or the ledger cannot be written. With systemd, this
+    /// shows only when the child runs.
     pub fn make(mechanism: Mechanism, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         match mechanism {
             Mechanism::SystemdRun => Ok(Self::systemd(limit)),

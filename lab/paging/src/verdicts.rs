@@ -94,6 +94,7 @@ fn read(text: &str) -> Vec<Claim> {
 
 /// Tests every claim of the document with the cells of all experiments. All intervals of a claim
 /// hold simultaneously. The sound rounds of a cell count even if the cell was given up later.
+/// `processors` is the number of processors available to tests.
 ///
 /// # Panics
 /// Never: the data are part of the program, and a test parses them.
@@ -135,7 +136,8 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
 
 /// Returns the positions of the open cells. A cell is open if further rounds of it could decide a
 /// target, or if a test of a claim uses it and has too few rounds for an interval. Tests with a
-/// cell that was given up are not counted.
+/// cell that was given up are not counted, nor are tests of claims that need more than `processors`
+/// processors.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();

@@ -178,8 +178,8 @@ impl<'a> Randomisation<'a> {
     }
 }
 
-/// Returns the probability that the drawn scores deviate from their expected sum by at least
-/// `total`, in the direction of its sign.
+/// Returns the probability that the sum of one random score per round deviates from its expected
+/// value by at least `total`, in the direction of the sign of `total`.
 fn tail(draws: &[Draw], total: f64) -> f64 {
     let side = if total < 0.0 { -1 } else { 1 };
     let greatest = |draw: &Draw| {
