@@ -24,8 +24,7 @@ pub(crate) struct Joined {
     pub(crate) unmatched: u64,
 }
 
-/// Category with its entries in the order of their names. It records the thread that joined its
-/// last entry.
+/// Category with its entries in the order of their names. It records the thread that completed it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) number: u32,

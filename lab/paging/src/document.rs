@@ -17,8 +17,8 @@ pub struct Form {
     pub rounds: u32,
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit, counted from the start of heapdrome and including the time before an
-    /// interruption. A round that would exceed it does not begin.
+    /// Time limit, counted from the start of the lab and including the time before an interruption.
+    /// A round that would exceed it does not begin.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,

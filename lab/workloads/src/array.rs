@@ -21,7 +21,7 @@ unsafe impl Zeroed for usize {}
 // SAFETY: all-zero bytes are the null pointer.
 unsafe impl Zeroed for *mut u8 {}
 
-/// Returns `bytes`, rounded up to whole pages.
+/// Returns `bytes`, rounded up to whole pages, at least one.
 pub(crate) fn occupied(bytes: u64) -> u64 {
     const PAGE: u64 = 4096;
     bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)

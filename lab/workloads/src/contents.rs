@@ -149,8 +149,8 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     }
 }
 
-/// Writes one byte of every page of the first `size` bytes except the first page, so that they are
-/// resident. The ends of a block of `size` bytes, which hold the tag, are not changed.
+/// Writes the first byte of every 4096 of the first `size` bytes, so that their pages are resident.
+/// Leaves out the first 8 and the last 8 bytes, which hold the tag if the block has `size` bytes.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.

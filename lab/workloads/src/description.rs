@@ -10,7 +10,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Property that the parameter sets.
     pub meaning: &'static str,
-    /// Unit of the value, such as `bytes`; empty for a choice.
+    /// Unit of the value, such as `bytes`; empty if it has none.
     pub unit: &'static str,
     /// Default value.
     pub default: u64,

@@ -134,7 +134,8 @@ impl Lifo {
         self.shared.touched as u64
     }
 
-    /// Applies `act` to this thread's cache.
+    /// Applies `act` to this thread's cache. Returns `None` if the thread has none and the system
+    /// is out of memory for one.
     #[inline]
     fn with_cache<R>(&self, act: impl FnOnce(&mut Cache) -> R) -> Option<R> {
         let (owner, cache) = OWN.get();
