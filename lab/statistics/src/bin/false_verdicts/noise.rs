@@ -149,7 +149,8 @@ pub fn read_recorded(path: &Path) -> Result<Vec<f64>, String> {
 /// Parses the times in the text of a recorded file.
 ///
 /// # Errors
-/// When a time is not a positive number, or there are fewer than 100.
+/// When the text is not a list of times, a time is not a positive number, or there are fewer than
+/// 100.
 pub fn parse_recorded(text: &str) -> Result<Vec<f64>, String> {
     let times = match serde_json::from_str::<serde_json::Value>(text) {
         Ok(value) if !value.is_number() => {

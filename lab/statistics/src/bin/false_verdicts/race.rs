@@ -151,7 +151,8 @@ impl Truth {
     }
 }
 
-/// Runs a race. After every round, judges the twin and the rivals that are as fast as the baseline.
+/// Runs a race of `rounds` rounds. After every round from [`FEWEST_ROUNDS`] on, judges the twin and
+/// the rivals that are as fast as the baseline. `truth` is the true ratio of the first rival.
 pub fn errors(
     condition: &Condition,
     rule: &Rule,
