@@ -32,8 +32,9 @@ pub struct Search {
 }
 
 impl Search {
-    /// Searches downwards from the command's peak without a limit. `run` runs the command once,
-    /// with or without a limit. `tell` receives the trial of every limit.
+    /// Searches for the smallest limit, starting at the command's peak without a limit. Then
+    /// measures the slowdown at multiples of the smallest limit. `run` runs the command once, with
+    /// or without a limit. `tell` receives the trial of every limit.
     ///
     /// # Errors
     /// When `run` fails.

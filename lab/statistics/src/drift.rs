@@ -14,9 +14,9 @@ pub struct Drift {
     pub tau: f64,
     /// Two-sided probability of a trend at least this strong in a series without a trend.
     pub p_value: f64,
-    /// Change per round as a fraction of the series' median; 0.001 is 0.1% slower with each round.
-    /// The change is the median slope over all pairs, after Theil and Sen. Zero if the median is
-    /// zero.
+    /// Change per round as a fraction of the series' median; 0.001 is 0.1% more with each round.
+    /// The change is the median slope over all pairs, or over a part of the pairs of a long series,
+    /// after Theil and Sen. Zero if the series' median is zero.
     pub slope_per_round: f64,
 }
 

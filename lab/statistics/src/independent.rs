@@ -20,7 +20,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the interval in another unit, or corrected by a known factor.
+    /// Multiplies the interval by a positive factor, to convert its unit or to correct it.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {

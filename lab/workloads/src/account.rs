@@ -43,7 +43,7 @@ impl Account {
 
     /// Returns the peak of the bytes in use.
     pub(crate) fn peak(&self) -> u64 {
-        // Relaxed: callers read the peak after the threads have met at a gate, which orders all
+        // Relaxed: callers read the peak after they have joined the threads, which orders all
         // updates before this.
         self.peak.load(Ordering::Relaxed).max(0).unsigned_abs()
     }

@@ -136,7 +136,8 @@ impl<'a, H: Heap> Caller<'a, H> {
     }
 
     /// Grows a block, which may move, or allocates one if `block` is null. Writes nothing into it.
-    /// A growth counts as one block freed and one allocated.
+    /// `old` is the size of the block, or 0 if there is none. A growth counts as one block freed
+    /// and one allocated.
     ///
     /// # Errors
     /// Returns a failure if the heap returns no block or a misaligned one.

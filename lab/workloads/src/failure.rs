@@ -67,7 +67,7 @@ pub enum Refusal {
     },
 }
 
-/// Reason why a run failed: the fault of the allocator or of the machine.
+/// Reason why a run failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
     /// The workload of this name runs in a separate program.
@@ -93,7 +93,7 @@ pub enum Failure {
         /// Word that was found.
         found: u64,
     },
-    /// A block does not have the requested alignment.
+    /// A block does not have the requested alignment, or the alignment that malloc must give it.
     #[error("a block of {size} bytes at {address:#x} is not aligned to {alignment}")]
     Misaligned {
         /// The address of the block.

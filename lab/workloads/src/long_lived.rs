@@ -134,7 +134,8 @@ struct Worker<'a, H: Heap> {
     live: Array<Slot>,
     burst: Array<Slot>,
     blocks: Blocks<'a, H>,
-    /// Resident memory before the measured part, with this thread's arrays.
+    /// Resident memory at the start of the measured part, with the arrays of all threads. Only the
+    /// leading thread sets it.
     start: u64,
     notes: Notes,
 }

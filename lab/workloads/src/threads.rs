@@ -174,6 +174,9 @@ impl<R> Finished<R> {
 /// # Errors
 /// Returns the first failure of any thread; the others stop at their next call to [`Team::go_on`]
 /// or [`Team::meet`].
+///
+/// # Panics
+/// If a thread panics: its panic continues on the calling thread.
 pub(crate) fn run<T, R: Send>(
     threads: usize,
     prepare: impl Fn(usize) -> Result<T, Failure> + Sync,

@@ -25,7 +25,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault that begins with the allocation of the given number.
+/// Fault of the allocation with the given number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),
