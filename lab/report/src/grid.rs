@@ -308,8 +308,8 @@ pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<
     ]
 }
 
-/// Returns the columns of the workload's figures, except those in the main table: the names, and
-/// the medians of each figure.
+/// Returns a column of names, and a column of medians for each figure of the workload that is not
+/// in the main table.
 pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     let rows = Rows::ranked(sheet);
     let column = |figure: &String| {

@@ -1,5 +1,5 @@
-//! The names of drawings, which must be unique, the order of their rows, and the colours of their
-//! curves.
+//! Tests that the names of drawings are unique, and of the order of their rows and the colours of
+//! their curves.
 
 mod races;
 #[path = "races/workload.rs"]

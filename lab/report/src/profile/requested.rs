@@ -154,7 +154,8 @@ pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
 }
 
-/// Returns the stacks of all processes that may leak, the fastest growing first.
+/// Returns the suspected leaks of all processes: stacks whose live bytes only grow, the fastest
+/// growing first.
 fn suspects(profile: &Profile) -> Vec<Suspect> {
     let processes = profile.processes.iter();
     let mut all: Vec<Suspect> = processes
