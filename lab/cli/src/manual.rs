@@ -235,7 +235,8 @@ mod tests {
         let found = commands_of_the_book();
         assert!(found.len() > 50, "{}", found.len());
         for (page, line) in found {
-            // An ellipsis stands for the rest of a command, and a usage line has placeholders.
+            // A line with an ellipsis is incomplete, and a usage line has placeholders, so neither
+            // can be parsed.
             if line.contains(['<', '[']) || line.ends_with("...") {
                 continue;
             }

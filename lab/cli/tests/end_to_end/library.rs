@@ -1,4 +1,4 @@
-//! The library of traces is listed, recorded, replayed and raced.
+//! Tests that list, record, replay and race the library of traces.
 
 use std::time::Duration;
 

@@ -243,7 +243,7 @@ fn a_suite_that_was_interrupted_or_killed_goes_on_where_it_stopped() {
         let outcome = running.wait();
         if signal == libc::SIGINT {
             outcome.ends_with(130);
-            // The command line of the call below.
+            // The message contains the command line that the call below runs.
             let how = "heapdrome suite lgalloc --quick --only thp --rounds 4 --resume 'a b.json'";
             assert!(outcome.stderr.contains(how), "{}", outcome.stderr);
             assert!(

@@ -163,7 +163,7 @@ fn a_named_pipe_without_a_reader_is_refused() {
     outcome.complains(2, &["pipe is a named pipe that no process reads"]);
     assert_eq!(outcome.stdout, "");
     let reader = std::thread::spawn(move || std::fs::read(pipe));
-    // The reader may open the pipe after heapdrome has looked at it.
+    // The reader may open the pipe late, so the recording is repeated until the pipe has a reader.
     let patience = Instant::now() + Duration::from_secs(60);
     while site.run(&arguments).status != 0 {
         assert!(Instant::now() < patience, "the reader does not count");

@@ -139,7 +139,8 @@ fn aligned_blocks_and_failures_are_sampled() {
         }
     }
     assert!(aligned > 0);
-    // Each failed request is larger than the distance between two sample points.
+    // Each failed request is larger than the distance between two sample points, so each is
+    // recorded.
     assert_eq!(failed, 20_000);
 }
 

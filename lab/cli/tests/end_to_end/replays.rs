@@ -1,4 +1,4 @@
-//! Traces are replayed once, and raced.
+//! Tests that replay a trace once, and that race it.
 
 use std::fs::File;
 use std::path::PathBuf;
