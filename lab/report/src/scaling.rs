@@ -59,7 +59,7 @@ pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     all
 }
 
-/// Returns the curves of one combination of the parameters that the curves do not follow.
+/// Returns the curves for one combination of the remaining parameters, such as `env:A=1`.
 pub(crate) fn curves<'a>(
     sweep: &'a SweepResult,
     others: &'a str,

@@ -271,7 +271,8 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
     let what = "Stay with system: malloc hardly matters here. The command's calls of malloc take less than 1%";
     assert!(told.starts_with(what), "{told}");
     assert!(!told.contains("Run the race longer"), "{told}");
-    // Calls that may take more than 1% of the processor time may matter.
+    // Calls that may take more than 1% of the processor time may matter, so the advice is
+    // `Unclear`.
     for row in &mut result.entrants {
         row.proof.as_mut().expect("a proof").calls = 135_000_000;
     }

@@ -39,7 +39,8 @@ pub fn take_up(
 ) -> Result<TakenUp, Failure> {
     let output = &arguments.output;
     let mut contest = Contest::resume(folder, engine)?;
-    // The files of an ended race have already been written, and may contain a later result now.
+    // The files of an ended race have already been written, and may contain a later result now, so
+    // this command does not write them again.
     let output = match contest.is_finished() {
         true => output.clone(),
         false => {

@@ -114,7 +114,8 @@ impl Chromium {
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path())
-            // The browser leaves temporary folders behind when it is killed.
+            // The browser leaves temporary folders behind when it is killed, so they are in the
+            // test's folder.
             .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

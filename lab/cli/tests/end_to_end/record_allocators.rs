@@ -143,7 +143,7 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
                 let calls = record(&site, way, beneath);
                 assert_eq!(&calls.allocator, library);
                 // An allocator in C++ loads libstdc++, which requests a reserve of memory for
-                // exceptions.
+                // exceptions before the program's first request.
                 assert!(calls.loading <= 1, "{way}, {beneath:?}: {}", calls.loading);
                 assert!(calls.program == expected.program, "{way}, {beneath:?}");
             }

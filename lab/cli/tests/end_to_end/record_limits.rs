@@ -251,7 +251,7 @@ fn a_trace_is_readable_after_its_collector_was_killed_and_the_program_goes_on() 
     }
     running.signal(libc::SIGKILL);
     running.wait();
-    // By then the program's rings are full, and no process reads them.
+    // After this pause, the program's rings are full, and no process reads them.
     std::thread::sleep(Duration::from_millis(200));
     site.file("end", "");
     while std::fs::read_to_string(&out).unwrap_or_default() != "ended by itself\n" {

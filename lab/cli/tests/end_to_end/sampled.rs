@@ -1,4 +1,4 @@
-//! Traces that are samples, and traces with stacks.
+//! Tests of traces that are samples, and of traces with stacks.
 
 use heapdrome_trace::{Frame, Module, Operation, Record, Recording, Stack, Step, Time, Writer};
 

@@ -130,7 +130,7 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
-        // Viewers regard the first mapping as the program.
+        // Viewers regard the first mapping as the program, so the program's module comes first.
         let mut mappings: Vec<_> = mappings.into_iter().collect();
         mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {
