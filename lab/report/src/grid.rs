@@ -22,7 +22,7 @@ pub(crate) struct Extent {
     pub(crate) memory_interval: bool,
     /// Whether the table shows the calls that reached the allocator.
     pub(crate) calls: bool,
-    /// Whether the table shows the peak of the whole tree.
+    /// Whether the table shows the peak of the whole process tree.
     pub(crate) tree: bool,
     /// Whether the table shows processor time.
     pub(crate) cpu: bool,

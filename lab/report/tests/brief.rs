@@ -1,4 +1,4 @@
-//! The default output of a race must fit on one screen in every situation.
+//! Tests that the default output of a race fits on one screen in every situation.
 
 #[path = "races/golden.rs"]
 mod golden;

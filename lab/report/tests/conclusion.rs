@@ -1,4 +1,4 @@
-//! The advice of a race: the recommended entrant.
+//! Tests of the advice of a race: the recommended entrant.
 
 mod races;
 #[path = "races/ratios.rs"]

@@ -1,4 +1,4 @@
-//! Notes on a race's entrants, in every format.
+//! Tests of the notes on a race's entrants, in every format.
 
 mod races;
 

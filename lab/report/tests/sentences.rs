@@ -1,4 +1,4 @@
-//! The sentences of a conclusion: the recommendation, the reason, and the confidence.
+//! Tests of the sentences of a conclusion: the recommendation, the reason, and the confidence.
 
 mod races;
 #[path = "races/ratios.rs"]

@@ -17,7 +17,7 @@ use crate::output;
 /// Race that is ready to run: a new one, or an interrupted one.
 pub struct TakenUp {
     pub contest: Contest,
-    /// Keeps the resources of the workload locked.
+    /// The prepared workload, which keeps its resources locked.
     pub workload: Option<Ready>,
     /// Destinations of the result.
     pub output: OutputArguments,

@@ -81,9 +81,9 @@ pub fn installed() -> Option<PathBuf> {
     NAMES.iter().find_map(in_folders)
 }
 
-/// Returns a folder for temporary folders with a path so short that the browser can create its
-/// socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has at most 107
-/// bytes.
+/// Returns the folder in which to create temporary folders. Its path is so short that the browser
+/// can create its socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has
+/// at most 107 bytes.
 fn short_temporary_folder() -> PathBuf {
     let usual = std::env::temp_dir();
     match usual.as_os_str().len() <= LONGEST_FOLDER {

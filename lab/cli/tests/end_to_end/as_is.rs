@@ -1,4 +1,5 @@
-//! A command that chooses an allocator itself races as it is, and is the baseline.
+//! Tests of commands that choose an allocator themselves. The entrant `as-is` runs such a command
+//! unchanged, and is the default baseline.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `heapdrome compare`: the changes, and the conditions that fail a build.
+//! Tests of `heapdrome compare`: the changes, and the conditions that fail a build.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Suites in which an entrant stops once every target on it is decided.
+//! Tests of suites in which an entrant stops once every target on it is decided.
 //!
 //! The targets are on a figure that is equal under every allocator, so that no test depends on
 //! time: a ratio of 1 lies below 2, and never entirely on one side of 1.

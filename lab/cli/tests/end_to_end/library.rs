@@ -1,4 +1,4 @@
-//! Tests that list, record, replay and race the library of traces.
+//! Tests of the library of traces: its traces are listed, recorded, replayed and raced.
 
 use std::time::Duration;
 

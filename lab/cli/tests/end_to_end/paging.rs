@@ -1,5 +1,5 @@
-//! The paging lab as a user runs it. Root, swap and control groups exist on some machines only, so
-//! a test checks properties that hold on all of them.
+//! Tests of the paging lab as a user runs it. Root, swap and control groups exist on some machines
+//! only, so a test checks properties that hold on all of them.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;

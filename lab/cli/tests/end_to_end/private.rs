@@ -1,4 +1,5 @@
-//! Programs whose memory does not come from malloc: their rows show this, or they do not race.
+//! Tests of programs whose memory does not come from malloc: their rows show this, or they do not
+//! race.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `heapdrome profile`: its output formats, and the traces and files that it cannot use.
+//! Tests of `heapdrome profile`: its output formats, and the traces and files that it cannot use.
 
 use heapdrome_trace::{
     Beginning, Finish, Operation, Process, Record, Recording, Step, Time, Writer,

@@ -1,4 +1,4 @@
-//! The README and the page on reading a result contain heapdrome's actual output.
+//! Tests that the README and the page on reading a result contain heapdrome's actual output.
 
 use std::path::Path;
 

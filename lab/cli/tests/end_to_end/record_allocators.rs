@@ -1,5 +1,5 @@
-//! `heapdrome record` under other allocators: a trace has the program's calls, whichever allocator
-//! lies beneath the recorder.
+//! Tests of `heapdrome record` under other allocators: a trace has the program's calls, whichever
+//! allocator lies beneath the recorder.
 
 use std::path::{Path, PathBuf};
 

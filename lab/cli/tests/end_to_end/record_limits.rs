@@ -1,5 +1,5 @@
-//! `heapdrome record` under difficult conditions: unusual programs, pipes, full disks, missing
-//! rights.
+//! Tests of `heapdrome record` under difficult conditions: unusual programs, pipes, full disks,
+//! missing rights.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

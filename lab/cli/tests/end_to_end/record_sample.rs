@@ -1,4 +1,5 @@
-//! `heapdrome record --sample`: the sample must represent the blocks that the program made.
+//! Tests of `heapdrome record --sample`: the sample must represent the blocks that the program
+//! made.
 
 use heapdrome_trace::{Operation, Reader};
 

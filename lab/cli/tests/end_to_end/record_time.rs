@@ -1,4 +1,4 @@
-//! The share of processor time that a recorded program spends in the allocator.
+//! Tests of the share of processor time that a recorded program spends in the allocator.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Tests that replay a trace once, and that race it.
+//! Tests of traces that are replayed once, and of traces that are raced.
 
 use std::fs::File;
 use std::path::PathBuf;

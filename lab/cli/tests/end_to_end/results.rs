@@ -1,4 +1,4 @@
-//! The output of a race, and the options of its runs.
+//! Tests of the output of a race, and of the options of its runs.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Suites of the user's own, small enough for a test.
+//! Tests of suites of the user's own.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! Commands that cannot be traced: heapdrome reports it, and races them without a proof on request.
+//! Tests of commands that cannot be traced: heapdrome reports it, and races them without a proof on
+//! request.
 
 use std::os::unix::process::CommandExt as _;
 

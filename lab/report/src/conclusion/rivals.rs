@@ -26,7 +26,8 @@ pub enum Figure {
     Wall,
     /// User and system time together.
     Processor,
-    /// Peak memory of the largest process; if no rival was compared on it, peak memory of the tree.
+    /// Peak memory of the largest process; if no rival was compared on it, peak memory of the
+    /// process tree.
     Memory,
 }
 

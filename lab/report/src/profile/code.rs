@@ -74,8 +74,8 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Returns the function that requested the blocks and its callers, without functions that only
-    /// pass a request on to an allocator.
+    /// Returns the functions of the stack, innermost first, without those that only pass a request
+    /// on to an allocator.
     pub(crate) fn shown(&self) -> &[String] {
         from_requester(&self.names)
     }
@@ -91,7 +91,7 @@ impl Called {
     }
 }
 
-/// Formats the function that requested a block and its callers on one line.
+/// Formats a stack on one line: the function that requested a block, then its callers.
 pub(crate) fn told(names: &[String]) -> String {
     names.join(" < ")
 }
