@@ -6,7 +6,7 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Returns a trace of one program with this number of known operations.
+/// Returns a trace of one program with this number of operations, as [`step`] makes them.
 fn trace(operations: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],

@@ -80,7 +80,7 @@ impl Called {
         from_requester(&self.names)
     }
 
-    /// Returns the function that requested the blocks.
+    /// Returns the function that requested the blocks; empty if no function is known.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
