@@ -100,8 +100,8 @@ fn own_malloc_trim() -> Option<MallocTrim> {
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     });
     let own = !trim.is_null() && object_of(trim)? == object_of(malloc)?;
-    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which
-    // programs call by this type.
+    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which has
+    // this signature.
     own.then(|| unsafe { std::mem::transmute::<*mut libc::c_void, MallocTrim>(trim) })
 }
 

@@ -1,4 +1,4 @@
-//! Checks rptest against its description, as a heap sees it.
+//! Checks the workload `rptest` against its description, from the calls that a heap receives.
 
 mod recorder;
 
@@ -25,8 +25,8 @@ fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     greatest
 }
 
-/// Returns the share of the sizes that are at most a given size, from the densities that the
-/// description states.
+/// Returns the cumulative distribution of the sizes that follows from the densities in the
+/// description.
 fn stated(shape: usize, min: f64, max: f64) -> impl Fn(f64) -> f64 {
     let place = move |size: f64| ((size - min + 1.0) / (max - min + 1.0)).clamp(0.0, 1.0);
     move |size| match (shape, place(size)) {
@@ -100,8 +100,8 @@ fn operations_are_exact_and_everything_is_freed() {
     }
 }
 
-/// Returns the events of one thread, without entering and leaving, as runs of frees and of
-/// allocations.
+/// Groups the events of one thread, except `Enter` and `Leave`, into runs of frees or of
+/// allocations. Returns for each run whether it frees, and its length.
 fn runs(events: &[Event]) -> Vec<(bool, usize)> {
     let is_free = |event: &Event| matches!(event.call, Call::Free { .. });
     let is_block = |event: &&Event| !matches!(event.call, Call::Enter | Call::Leave);
