@@ -81,9 +81,9 @@ impl HeapList {
         }
     }
 
-    /// In the child of a fork, frees the heaps of the parent's other threads for new threads: calls
-    /// `forget` with each of them, and lists it as a heap without blocks. `own` is the heap of the
-    /// calling thread, if it has one.
+    /// In the child of a fork, makes the heaps of the parent's other threads available to new
+    /// threads: calls `forget` with every heap except `own` and the kept heaps, and lists it as
+    /// empty. `own` is the heap of the calling thread, if it has one.
     pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
         self.empty = None;
         let lists = [self.kept, self.kept_longer];
