@@ -163,8 +163,8 @@ fn blocks_that_are_handed_over_are_freed_by_the_next_thread() {
         .iter()
         .filter(|life| life.by != life.freed_by)
         .collect();
-    // Each of three threads runs four passes of twenty loops. Each loop allocates a batch, and ten
-    // of the loops hand over one more.
+    // Three threads at a time run four passes of twenty loops. Each loop allocates a batch, and
+    // every second loop allocates one more and hands it over.
     assert_eq!(crossed.len(), 3 * 4 * 10 * 20);
     assert_eq!(crossed.len() * 3, lives.len());
     let mut next: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();

@@ -54,8 +54,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
         return true;
     }
     if from < HUGE_FROM || arena.has_states() {
-        // A smaller arena requests no huge pages. The hardened variant touches every block, so for
-        // it the arena's size alone decides.
+        // A smaller arena than `HUGE_FROM` requests no huge pages. The hardened variant touches
+        // every block, so for it the arena's size alone decides.
         return from >= HUGE_FROM;
     }
     let Some((step, now)) = arena.last_step.zip(usage()) else {
