@@ -1,4 +1,4 @@
-//! Rounds, failures, and commands such as `--prepare`.
+//! Tests rounds, failures, and commands such as `--prepare`.
 
 mod common;
 
