@@ -152,7 +152,7 @@ pub enum Shown {
     /// The ratio to the baseline with its interval.
     Ratio,
     /// The ratio of the baseline's figure to the allocator's, with its interval. If less is better,
-    /// this is a gain.
+    /// a value above 1 is an improvement.
     Inverse,
 }
 
