@@ -259,7 +259,7 @@ impl Image {
         }))
     }
 
-    /// Records that a function returned a block.
+    /// Records that a function returned a block. Returns the operation to write.
     fn made<W: Write>(
         &mut self,
         stream: &mut Stream,

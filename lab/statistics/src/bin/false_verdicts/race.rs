@@ -196,7 +196,7 @@ pub fn errors(
     found
 }
 
-/// Runs all runs of the baseline, then all runs of the first rival, and so on.
+/// Simulates all runs of the baseline, then all runs of the first rival, and so on.
 fn in_sequence(
     condition: &Condition,
     rivals: usize,
