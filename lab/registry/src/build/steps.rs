@@ -267,8 +267,7 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder of the sources with its contents, because configure and make write into their
-/// folder.
+/// Copies a folder with its contents. configure and make write into the copy.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;
