@@ -19,8 +19,8 @@ pub enum Touch {
     /// Writes all bytes of the block.
     All,
     /// Writes a pattern, and compares it before the block is freed, after it was resized, and at
-    /// the end. The pattern covers all of a block of up to 4 KiB, and of a larger block both ends
-    /// and words between them. Not for measuring.
+    /// the end. The pattern covers blocks of up to 4 KiB completely. In a larger block, it covers
+    /// both ends and some words between them. Not for measuring.
     Check,
 }
 

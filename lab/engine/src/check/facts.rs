@@ -98,10 +98,10 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the median number of page faults of a replay's operations, or of a program without those
-/// of its image. The image causes one fault for each written page, and one for each group of file
-/// pages that the kernel maps together. Returns `None` if the image or the faults of a program were
-/// not measured.
+/// Returns the median number of page faults. For a replay, counts the faults of its operations. For
+/// a program, subtracts the faults of its image. The image causes one fault for each written page,
+/// and one for each group of file pages that the kernel maps together. Returns `None` if the image
+/// or the faults of a program were not measured.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

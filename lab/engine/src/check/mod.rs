@@ -116,7 +116,7 @@ pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Fail
 /// Returns the command's outcome for a check. The report already contains the details.
 ///
 /// # Errors
-/// When the replay misses its program in a property.
+/// When the replay does not agree with its program in a property.
 pub fn outcome(check: &Collection) -> Result<(), Failure> {
     let misses = check.fidelity().into_iter().flat_map(Fidelity::misses);
     let names: Vec<_> = misses.map(|one| one.property.name()).collect();

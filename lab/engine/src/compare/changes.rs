@@ -118,8 +118,8 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
 }
 
 /// Returns an entrant's samples from both races. Only the rounds that every entrant ran are
-/// included. The number of later rounds depends on the results, and the intervals do not allow
-/// this.
+/// included. The number of later rounds depends on the results, so intervals from those rounds
+/// would be invalid.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);

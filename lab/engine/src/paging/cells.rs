@@ -101,8 +101,8 @@ impl<'a> Cells<'a> {
         next.is_none()
     }
 
-    /// Returns the number of cells with missing rounds, given-up ones included, and of cells with
-    /// all rounds done.
+    /// Returns the number of cells with missing rounds, including cells that were given up, and the
+    /// number of cells with all rounds done.
     pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
         let all = collection.paging_cells();
         let cells = self.places.iter().map(|place| &all[*place]);

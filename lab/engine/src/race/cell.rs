@@ -141,8 +141,8 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// Returns the result of a race with the end `ended`, and a failure if the race does not count.
-    /// Reports that the race stops working.
+    /// Returns the result of the race, and a failure if the race has no usable comparison. `ended`
+    /// is the end of the race. Reports that the race stops working.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,

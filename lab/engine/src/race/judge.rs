@@ -39,8 +39,8 @@ pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Es
         .collect()
 }
 
-/// Returns the standings of the rivals that count, by position in the plan. A standing covers the
-/// judged figures.
+/// Returns the standings of the rivals with valid rows, by position in the plan. A standing covers
+/// the judged figures.
 pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Standing> {
     let judged = Compared::judged(&material.plan.options);
     let standing = |e: usize| {

@@ -19,7 +19,7 @@ pub struct Planned {
     pub workload: Option<Ready>,
 }
 
-/// Probability that a race shows one or more false verdicts on its judged figures.
+/// Maximum probability that a race shows one or more false verdicts on its judged figures.
 const ALPHA: f64 = 0.05;
 
 /// Input for a plan.

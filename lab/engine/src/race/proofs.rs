@@ -112,8 +112,8 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // The proof of a baseline without calls contains no reason. A rival's proof may contain
-            // one, such as a child without LD_PRELOAD.
+            // Prefer the reason in a rival's proof, such as a child without LD_PRELOAD. The proof
+            // of a baseline without calls contains no reason.
             let why = first
                 .or(baseline)
                 .map_or_else(|| self.last_failure(), not_served);

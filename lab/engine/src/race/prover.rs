@@ -99,8 +99,8 @@ impl Prover {
     }
 
     /// Takes a proof of `entrant` for the command of `race`, and writes the proof or the failure to
-    /// the journal. Instead of a new proof, uses a valid one of the baseline for its twin, or one
-    /// in `shared`.
+    /// the journal. Takes no new proof if the entrant is the twin of a baseline with a valid proof,
+    /// or if `shared` contains a matching proof.
     ///
     /// # Errors
     /// When the command cannot be traced, the journal cannot be written, or the user interrupts.

@@ -1,4 +1,5 @@
-//! Races that end when the judged figures are decided. Beaten rivals leave them early.
+//! Tests that a race ends when the judged figures are decided, and that beaten rivals leave it
+//! early.
 //!
 //! The judged figure is printed by the command: the baseline prints 1, and a rival the value of its
 //! setting.

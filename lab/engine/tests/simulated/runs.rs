@@ -1,4 +1,5 @@
-//! Order and environment of the runs of a race, and the figures read from them.
+//! Tests the order and the environment of the runs of a race, and the figures that are read from
+//! them.
 
 use std::sync::{Arc, Mutex};
 

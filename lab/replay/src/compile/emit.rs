@@ -179,7 +179,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a paced replay, makes a thread sleep until the time of its next operation.
+    /// In a paced replay, makes a thread sleep until `time`, the time of its next operation. Omits
+    /// the sleep if `time` is less than [`PAUSE`] after the end of the thread's previous sleep.
     fn space_out(&mut self, thread: u32, time: u64) -> Result<(), CompileError> {
         let own = &mut self.threads[thread as usize];
         let time = time.saturating_sub(self.began);
@@ -258,8 +259,9 @@ impl Emitter {
         Ok(())
     }
 
-    /// Takes a slot that the thread knows to be free. If another thread has freed many slots, waits
-    /// for that thread first, so that the two do not drift apart without limit.
+    /// Returns a slot that the thread knows to be free, or a new one. If the thread knows no free
+    /// slot, and another thread has freed many, it first waits for that thread and takes over its
+    /// slots. Thus the two threads do not drift apart without limit.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;

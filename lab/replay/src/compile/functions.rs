@@ -7,7 +7,7 @@ use heapdrome_trace::Recording;
 pub(super) enum Call {
     Malloc,
     Calloc,
-    /// Call with an alignment of at least this many bytes.
+    /// posix_memalign with an alignment of at least this number of bytes.
     Aligned(u64),
     AlignedAlloc,
 }

@@ -8,8 +8,7 @@ use super::table::{Numbers, Table};
 use crate::options::Speed;
 use crate::words::MAIN;
 
-/// Maximum number of threads in one thread's knowledge for which another thread takes over that
-/// knowledge.
+/// Maximum size of a thread's table `known` at which a thread that waits for it copies the table.
 const SHARED: usize = 16;
 
 /// Result of the first pass, for the second one.
@@ -117,7 +116,8 @@ impl Surveyor {
         }
     }
 
-    /// Adds a thread, which the first thread starts. Returns the new thread's number.
+    /// Adds a thread and returns its number. The first thread starts all others, so each of them
+    /// knows the steps that the first thread has done by then.
     fn start(&mut self, name: u32) -> u32 {
         let thread = self.threads.len() as u32;
         self.numbers.add(name);

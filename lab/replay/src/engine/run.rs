@@ -85,7 +85,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     }
 }
 
-/// Returns the highest bits of a group's words; the first word's is the lowest.
+/// Returns the highest bit of each word of a group. The lowest bit of the result belongs to the
+/// first word.
 ///
 /// # Safety
 /// A group of words is readable at the address.
@@ -103,7 +104,8 @@ unsafe fn frees(words: *const f64) -> u32 {
     (low & 3) | (high & 3) << (GROUP / 2)
 }
 
-/// Returns the highest bits of a group's words; the first word's is the lowest.
+/// Returns the highest bit of each word of a group. The lowest bit of the result belongs to the
+/// first word.
 ///
 /// # Safety
 /// A group of words is readable at the address.
@@ -162,7 +164,7 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if block.is_null() {
         out_of_memory(end as u64);
     }
-    // SAFETY: the allocator returned `end` bytes, which no other thread knows.
+    // SAFETY: the allocator returned at least `end` bytes, which no other thread knows.
     unsafe { touch::<TOUCH>(block, begin, end) };
 }
 
@@ -198,7 +200,8 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
-/// operation, or null at the end.
+/// operation, or null at the end. Ends the process if the word frees a block that an earlier call
+/// failed to make.
 ///
 /// # Safety
 /// The conditions of [`run`] hold, and the operation begins at `at`.

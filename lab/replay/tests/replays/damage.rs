@@ -1,4 +1,4 @@
-//! Traces and programs that cannot be used end in one line of error.
+//! Tests that unusable traces and replay programs are refused with an error of one line.
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;

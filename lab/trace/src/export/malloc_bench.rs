@@ -2,7 +2,7 @@
 //!
 //! malloc-bench keeps blocks in a table whose length is the maximum number of live blocks, so
 //! numbers of freed blocks are used again. Its format has no number for a block of 0 bytes, and
-//! requires that every other block is freed.
+//! requires that all larger blocks are freed.
 
 use std::io::Write;
 

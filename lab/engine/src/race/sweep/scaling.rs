@@ -255,8 +255,8 @@ fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>,
 }
 
 /// Returns the knee: the last value up to which the degradation per processor stays within `share`.
-/// Returns `None` for fewer than two races, for values that are not rising numbers, without the
-/// interval of each race, and if every race does equal work.
+/// Returns `None` if there are fewer than two races, if the values are not rising numbers, if a
+/// race has no interval, or if every race does equal work.
 fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {
     let numbers: Option<Vec<f64>> = points.iter().map(|one| one.value.parse().ok()).collect();
     let rising = numbers?.windows(2).all(|pair| pair[0] < pair[1]);
