@@ -1,4 +1,5 @@
-//! Decides which object served each program, and gives the reason if it was not the entrant's.
+//! Decides which object served each program, and gives the reason if it was not the entrant's. An
+//! image is one program that ran in one process.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

@@ -209,7 +209,7 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
 }
 
 /// Opens a record, without following links or waiting for the writer of a pipe. If root runs the
-/// witness, every user can create files in its folder.
+/// witness, every user can create files in its folder, so the path may name a link or a pipe.
 pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);

@@ -74,7 +74,8 @@ pub fn clock() -> u64 {
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
-/// Number of tries from which [`calibrate`] determines the maximum duration of a try.
+/// Number of tries from which [`calibrate`] determines the maximum duration of an uninterrupted
+/// try.
 const FIRST_TRIES: usize = 127;
 
 /// Number of tries of which [`calibrate`] takes the mean.

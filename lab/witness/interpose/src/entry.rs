@@ -17,8 +17,8 @@ use crate::slots::{SLOT_BYTES, SLOTS};
 const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
 const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
 
-// Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. Clobbers r8 and
-// rcx.
+// Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. If they are 2^47
+// or more, jumps to label 3 instead. Clobbers r8 and rcx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_bytes {
     ($($into_r8:literal)+) => {
@@ -109,8 +109,8 @@ macro_rules! entry {
     };
 }
 
-// Adds the requested bytes, which `$into_x12` loads, to the counter at `[x10 + 8]`. Clobbers x9 to
-// x13.
+// Adds the requested bytes, which `$into_x12` loads, to the counter at `[x10 + 8]`. If they are
+// 2^47 or more, jumps to label 3 instead. Clobbers x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! add_bytes {
     ($($into_x12:literal)+) => {

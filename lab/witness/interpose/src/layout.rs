@@ -1,4 +1,4 @@
-//! Layout of the record that one program of one process leaves, in a shared mapping.
+//! Layout of the record that the library keeps of one program of one process, in a shared mapping.
 //!
 //! The library writes the record, and the tracer reads it. Both compile this file.
 

@@ -1,4 +1,6 @@
 //! State that the threads of this process share while it is recorded.
+//!
+//! An image is one program that runs in one process. It is identified by [`Ring::image`].
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -25,7 +27,7 @@ pub struct Own {
     pub cursor: AtomicPtr<Ring>,
     /// Number of rings that this process has created.
     pub made: AtomicU32,
-    /// Not 0 if this process has written its mappings.
+    /// Not 0 if this process has written the list of its memory mappings to a file.
     pub mapped: AtomicU32,
 }
 
@@ -141,7 +143,7 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: a thread sets the flag before the system call that closes the sandbox. If the call
+    // Relaxed: a thread sets the flag before the system call that enters the sandbox. If the call
     // also binds other threads, the kernel's locks order the flag before that.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }

@@ -101,7 +101,7 @@ extern "C" fn before<const INDEX: usize>(address: usize) {
     }
 }
 
-/// Records that a block is freed or about to be resized.
+/// Records that a block is about to be freed or resized.
 #[inline(always)]
 pub fn push_freed(index: usize, address: usize) {
     let stamp = stamp(fenced_ticks);

@@ -100,7 +100,7 @@ fn fill(index: usize) {
         Some(found) => bind(index, &found),
         None => {
             // Nearly every replacement calls another function of this library, which counts the
-            // call.
+            // call, so this slot has no counter.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);

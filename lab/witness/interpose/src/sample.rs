@@ -16,9 +16,9 @@ use crate::thread::{Thread, thread};
 /// The points that fall into a request.
 #[derive(Clone, Copy, Default)]
 pub struct Points {
-    /// The request is recorded.
+    /// Whether the request is recorded.
     pub any: bool,
-    /// The stack of the request is recorded.
+    /// Whether the stack of the request is recorded.
     pub stack: bool,
 }
 

@@ -44,7 +44,7 @@ impl Slot {
 /// Distance of `timed_after` from `after` in bytes.
 pub const TIMED: usize = offset_of!(Slot, timed_after) - offset_of!(Slot, after);
 
-/// Distance of two slots in bytes.
+/// Distance in bytes between the starts of two consecutive slots.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
 /// Returns the index in [`FUNCTIONS`] of the function with this slot.

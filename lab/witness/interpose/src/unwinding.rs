@@ -15,8 +15,8 @@ const CLEANUP_PHASE: c_int = 2;
 /// Result of a personality routine: the frame needs no cleanup, and the unwinder continues.
 pub const CONTINUE_UNWIND: c_int = 8;
 
-/// Function that returns the stack pointer of a frame at its call. Both unwinders in use, GCC's and
-/// LLVM's, return it as the canonical frame address.
+/// Function that returns the stack pointer that a frame had when it made its call. Both unwinders
+/// in use, GCC's and LLVM's, return it as the canonical frame address.
 type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
 
 /// Function that records the result of a call.
