@@ -28,7 +28,7 @@ impl Touch {
     /// Every way to touch a block.
     pub const ALL: [Self; 5] = [Self::None, Self::First, Self::Pages, Self::All, Self::Check];
 
-    /// Returns the name of this way on the command line.
+    /// Returns the command-line name of this way of writing.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Touch {
         }
     }
 
-    /// Returns the way with this name.
+    /// Returns the way of writing with this command-line name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)

@@ -54,7 +54,7 @@ impl Part {
         time >= self.0 && time < self.1
     }
 
-    /// Returns the time in the new trace; 0 for times before the part.
+    /// Converts `time` to the clock of the new trace. Returns 0 for times before the part.
     fn shifted(self, time: Time) -> Time {
         Time(time.0.saturating_sub(self.0.0))
     }
@@ -123,7 +123,8 @@ fn stopped(process: u32, part: Part) -> Finish {
     }
 }
 
-/// Copies a record if it belongs to the part.
+/// Copies a record that the new trace needs. Keeps the records of a process and its threads in
+/// `processes` until the process is written.
 fn keep<W: Write>(
     mut record: Record,
     part: Part,

@@ -95,7 +95,7 @@ pub(crate) fn judge(images: &[Image], expected: &Expected) -> Vec<Verdict> {
         .collect()
 }
 
-/// Image with the findings that it inherits from the images that forked it.
+/// Image with its own findings and those of its ancestors, the images that forked it.
 struct Case<'a> {
     image: &'a Image,
     /// Nearest ledger that shows which object receives calls to malloc: the image's or an
@@ -184,7 +184,8 @@ impl<'a> Case<'a> {
         if let Some(server) = &server
             && !expected.matches(server)
         {
-            // The C library serves malloc only if no other object defines it.
+            // The C library serves malloc only if no other object defines it, so the entrant was
+            // not loaded.
             let reason = if is_libc(server) {
                 UnservedReason::NotLoaded
             } else {

@@ -258,8 +258,8 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// Returns the allocation functions among the dynamic symbols, as indices into [`FUNCTIONS`] by
-/// symbol index. Records the functions that the file defines in `object`.
+/// Returns a map from symbol indices to indices of [`FUNCTIONS`], for the dynamic symbols that are
+/// allocation functions. Records the functions that the file defines in `object`.
 fn wanted_symbols(
     symbols: &Symbols,
     endian: Endianness,

@@ -132,8 +132,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Compares, for each pair of entrants, the side of 1 on which their ratio lies in the program with
-/// the side in the replay. `figures` names the figure of the program and the figure of the replay.
+/// Checks for each pair of entrants whether their ratio lies on the same side of 1 in the program
+/// and in the replay. `figures` names the figure of the program and the figure of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

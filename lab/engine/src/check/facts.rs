@@ -82,7 +82,8 @@ impl<'a> Facts<'a> {
 fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
     let mut rows = race.entrants.iter();
     let found = rows.find(|other| match row.role {
-        // If the program chooses an allocator itself, its baseline has another name.
+        // If the program chooses an allocator itself, its baseline has another name, so baselines
+        // are matched by their role.
         Role::Baseline => other.role == Role::Baseline,
         role => other.role == role && other.allocator == row.allocator,
     });

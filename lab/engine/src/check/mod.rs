@@ -28,7 +28,7 @@ pub struct CheckRequest {
     pub trace: PathBuf,
     /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
-    /// Part of each new block that the replays write.
+    /// Way in which the replays write to each new block.
     pub touch: Touch,
     /// The program's command with its arguments.
     pub command: Vec<String>,

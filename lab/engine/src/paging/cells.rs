@@ -18,7 +18,8 @@ pub struct Cells<'a> {
     pub mechanism: Option<Mechanism>,
     /// Numbers of rounds, and the limit of their total time.
     rounds: Rounds,
-    /// Number of processors for testing the claims of lgalloc's document; `None` to skip the test.
+    /// Number of processors for the test of the claims in "Running lgalloc benchmarks on a target
+    /// host"; `None` to skip the test.
     sentences: Option<usize>,
     /// Positions of the cells in the collection.
     places: Vec<usize>,
@@ -61,7 +62,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Enables the test of the claims in lgalloc's document.
+    /// Enables the test of the claims in "Running lgalloc benchmarks on a target host".
     #[must_use]
     pub fn with_sentences(self) -> Self {
         Self {

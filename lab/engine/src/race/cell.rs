@@ -141,8 +141,9 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// Returns the result of the race, and a failure if the race has no usable comparison. `ended`
-    /// is the end of the race. Reports that the race stops working.
+    /// Returns the result of the race, and a failure if the race could not continue, the baseline
+    /// failed, or the entrants did different work. `ended` is the end of the race. Reports that the
+    /// race stops working.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,

@@ -102,7 +102,7 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 /// Runs that did different work.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference {
-    /// The very first run, by the baseline, differs. The value is the work of a later run.
+    /// The baseline's first run differs from all later runs. The value is the work of a later run.
     First(Work),
     /// Some rivals differ. The values are their positions in the list of rivals.
     Rivals(Vec<usize>),

@@ -1,4 +1,5 @@
-//! The suite `lgalloc`: the tables and claims of lgalloc's document.
+//! The suite `lgalloc`: the tables and claims of the document "Running lgalloc benchmarks on a
+//! target host".
 
 use std::time::{Duration, Instant};
 

@@ -76,7 +76,8 @@ pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> 
     Ok(found)
 }
 
-/// Returns the race without allocators that are not built. If none is left, [`STAND_IN`] races.
+/// Returns the race without allocators that are not built. If no allocator is left, adds
+/// [`STAND_IN`].
 fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race.allocators.retain(|name| !unbuilt.contains(name));
     if race.allocators.is_empty() {

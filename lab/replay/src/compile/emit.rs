@@ -44,8 +44,8 @@ struct Thread {
 /// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
-/// Estimates how many bytes at the start of a block a program has written in the end, if the block
-/// replaces a smaller one and is never resized again.
+/// Estimates the number of bytes that a program writes at the start of a block after a resize from
+/// `before` to `size` bytes, if the block is never resized again.
 ///
 /// A program that multiplies an array's size fills between none and all of the added bytes, on
 /// average half of them. A program that grows an array by little knows the size that it needs, and

@@ -42,7 +42,7 @@ fn pattern(slot: u32, place: usize) -> [u8; WORD] {
     word.to_ne_bytes()
 }
 
-/// Fills a new block.
+/// Fills a new block with the pattern of its slot.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.

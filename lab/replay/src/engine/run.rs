@@ -352,7 +352,7 @@ unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     // SAFETY: both addresses lie in the program's mapping.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.load(program, goal * WORD, bytes);
-    // Small pieces share their pages with pieces of other threads.
+    // Small pieces share their pages with pieces of other threads, so their pages are not released.
     if words > PAGE_WORDS {
         program.release(piece * WORD, words * WORD);
         replay.held.shrink(words * WORD);

@@ -137,8 +137,9 @@ fn note(address: usize, size: u64) {
     live(address, Block { size, thread });
 }
 
-/// Counts a block as live. The sum of live bytes is signed. If another thread forks between the two
-/// steps below, the child's table has a block that its sum lacks.
+/// Counts a block as live. The sum of live bytes is signed, because it may become negative in a
+/// forked child. If another thread forks between the two steps below, the child's table has a block
+/// that its sum lacks.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {

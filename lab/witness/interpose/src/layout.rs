@@ -51,7 +51,7 @@ pub const FUNCTIONS: [&str; 34] = [
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// Name of a file beside the library that makes the library follow every block.
+/// Name of a file whose presence beside the library makes the library follow every block.
 pub const FOLLOW: &str = "follow";
 
 /// Number of classes of block sizes: one for each number of binary digits.
@@ -101,11 +101,11 @@ pub struct Followed {
     pub live: AtomicI64,
     /// Maximum number of live bytes at one time.
     pub peak: AtomicI64,
-    /// Blocks that were freed or resized.
+    /// Number of blocks that were freed or resized.
     pub frees: AtomicU64,
-    /// Freed or resized blocks that another thread had requested.
+    /// Number of freed or resized blocks that another thread had requested.
     pub freed_by_others: AtomicU64,
-    /// Timed calls, except interrupted ones.
+    /// Number of timed calls, except interrupted ones.
     pub timed: AtomicU64,
     /// Ticks of the processor's counter that the timed calls took.
     pub ticks: AtomicU64,

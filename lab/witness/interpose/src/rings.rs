@@ -38,8 +38,8 @@ const SPARES: u32 = 16;
 /// Thread ID of a ring that was created in advance. No thread has this ID.
 const SPARE: u32 = u32::MAX;
 
-/// Maximum number of rings that are searched for one whose thread has ended, before a new ring is
-/// created.
+/// Maximum number of rings that a thread examines to find one whose thread has ended, before it
+/// creates a new ring.
 const LOOKS: usize = 16;
 
 /// Stores the path of the object that serves malloc.
@@ -277,7 +277,8 @@ fn begin_process() -> Option<()> {
 
 /// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
-    // Several processes may begin during one beat of the collector.
+    // Without the counter, several processes may begin during one beat of the collector, so the
+    // process ID makes their identities distinct.
     let distinct = if clock::may_read() { 0 } else { pid() };
     clock().wrapping_add(distinct.into())
 }

@@ -126,8 +126,8 @@ fn step(thread: &Thread, size: u64) -> Points {
         means.plain.map_or(u64::MAX, |_| plain_left),
         means.stack.map_or(u64::MAX, |_| stack_left),
     );
-    // If points with a stack are no separate Poisson process, every point has a stack, or none if
-    // no stacks are taken.
+    // If the points with a stack form no separate Poisson process, either every point has a stack
+    // or, if no stacks are taken, none has.
     let all_have = means.stack.is_none() && control::stack_bytes() != 0;
     Points {
         any: has_plain || has_stack,

@@ -44,8 +44,8 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the call whose passage the unwinder removes, if its function makes a block. Returns
-/// `None` while the unwinder only searches for a handler.
+/// Returns the call of the passage frame that the unwinder removes, if the called function makes a
+/// block. Returns `None` while the unwinder only searches for a handler.
 ///
 /// # Safety
 /// `context` belongs to the frame of a passage, at whose stack pointer a [`Call`] lies.
