@@ -204,7 +204,8 @@ impl Tree {
     }
 
     /// Adds a thread that stopped before its parent reported it. The parent may have been killed
-    /// before it could report the thread, and the watchdog kills only known processes.
+    /// before it could report the thread. The watchdog kills only known processes, so the thread's
+    /// process must be added here.
     pub(crate) fn adopt(&mut self, thread: i32) {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let field = |name: &str| {

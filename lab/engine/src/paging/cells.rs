@@ -83,8 +83,8 @@ impl<'a> Cells<'a> {
         evaluate(collection, self.sentences);
     }
 
-    /// Returns the total time of all sessions, from the opening of each. Earlier sessions count
-    /// until their last cell.
+    /// Returns the total time of all sessions. A session counts from its opening, and an earlier
+    /// session only until its last cell.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }

@@ -168,8 +168,8 @@ impl Contest {
         format!("{name} or the command changed")
     }
 
-    /// Describes the change while the race was interrupted: a change of the environment, or else of
-    /// files.
+    /// Describes the change that happened while the race was interrupted: a change of the
+    /// environment, or else of files.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());

@@ -98,9 +98,9 @@ impl Prover {
         Ok(key == proof.key)
     }
 
-    /// Takes a proof of `entrant` for the command of `race`, and writes the proof or the failure to
-    /// the journal. Takes no new proof if the entrant is the twin of a baseline with a valid proof,
-    /// or if `shared` contains a matching proof.
+    /// Proves that `entrant` serves the command of `race`, and writes the proof or the failure to
+    /// the journal. Reuses the baseline's proof for its twin if that proof is valid, and reuses a
+    /// matching proof in `shared`.
     ///
     /// # Errors
     /// When the command cannot be traced, the journal cannot be written, or the user interrupts.

@@ -168,8 +168,8 @@ impl Contest {
     }
 
     /// Collects the work that the proofs counted. Skips a rival that did not serve the same
-    /// programs as the baseline. Also skips a proof from another cell than that of the baseline's
-    /// proof, because it counted another command.
+    /// programs as the baseline. Also skips a rival whose proof is from another cell than the
+    /// baseline's proof, because it counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;

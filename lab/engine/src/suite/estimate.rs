@@ -26,8 +26,8 @@ pub struct Estimate {
     unknown: Vec<String>,
 }
 
-/// Name of the system's allocator with another setting, which is available everywhere. It replaces
-/// the rivals in an estimate if none of them is built.
+/// Name of an entry that is available everywhere: the system's allocator with another setting. It
+/// replaces the rivals in an estimate if none of them is built.
 const STAND_IN: &str = "system-arena1";
 
 /// Runs one round of the smallest form of each race, and scales the round's time by the number of

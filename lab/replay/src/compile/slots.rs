@@ -74,8 +74,8 @@ impl Slots {
         }
     }
 
-    /// Moves the free slots of the ended thread `ended` to `heir`, which joined that thread in its
-    /// operation `waited`.
+    /// Moves the free slots of the ended thread `ended` to the thread `heir`. `waited` is the
+    /// operation of `heir` that joined the ended thread.
     pub(super) fn inherit(&mut self, heir: u32, ended: u32, waited: u64) {
         let mut slots = std::mem::take(&mut self.free[ended as usize]);
         slots

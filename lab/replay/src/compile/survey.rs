@@ -1,5 +1,5 @@
 //! First pass over a process: finds its threads, and the blocks that one thread makes and another
-//! must wait for before freeing them.
+//! frees, if the second thread must first wait for the first.
 
 use heapdrome_trace::{Operation, Step};
 

@@ -32,8 +32,8 @@ struct FileHeader {
 
 /// Stores the last object that was loaded with the program.
 pub fn begin() {
-    // SAFETY: the loader fills its list before constructors run. No thread that an earlier
-    // constructor may have started is assumed to load or unload an object now.
+    // SAFETY: the loader fills its list before constructors run. The code assumes that no thread
+    // that an earlier constructor started loads or unloads an object now.
     unsafe {
         let mut last = system::_r_debug.objects;
         while !last.is_null() && !(*last).next.is_null() {

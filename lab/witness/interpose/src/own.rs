@@ -77,7 +77,7 @@ pub fn control() -> Option<&'static Control> {
 #[inline]
 pub fn state() -> u32 {
     // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
-    // exceeds ALONE before a second thread hands a block to another.
+    // exceeds ALONE before a block can pass from one thread to another.
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
@@ -100,7 +100,8 @@ pub fn namespace() -> u64 {
 }
 
 /// Returns the ID of the calling thread; 0 in a child of vfork, which runs as a thread of its
-/// parent. No thread has the ID 0, so the thread of such a ring is never mistaken for an ended one.
+/// parent. The kernel has no thread 0, and never reports it as ended. So a ring with the ID 0 is
+/// not taken for the ring of an ended thread.
 pub fn tid() -> u32 {
     if is_child_of_vfork() {
         0

@@ -202,8 +202,8 @@ pub fn begin() {
     }
 }
 
-/// Binds, in a child that was just forked, the functions that only objects loaded after the
-/// program's start define. The first call to such a function would wait for the loader's lock,
+/// In a child that was just forked, binds the functions that are defined only by objects loaded
+/// after the program's start. The first call to such a function would wait for the loader's lock,
 /// which a thread of the parent may have held.
 fn bind_late() {
     if !late::any() {

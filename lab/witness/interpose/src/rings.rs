@@ -211,8 +211,8 @@ fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     Some(ring)
 }
 
-/// Runs `work` while it holds the lock on the rings. Blocks signals, because a handler that
-/// allocates would wait for the lock that its own thread holds.
+/// Runs `work` under the lock on the rings. Blocks signals, because a handler that allocates would
+/// wait for the lock that its own thread holds.
 fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     let before = kernel::block_signals(u64::MAX);
     // Acquire: pairs with the release below, so the list of rings is complete.

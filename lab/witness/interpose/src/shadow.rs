@@ -5,7 +5,8 @@
 //! a block first lies in them. There is no lock, because a cell belongs to the owner of the block.
 //!
 //! [`crate::marks`] has only one bit for each recorded block, because the collector knows the
-//! block's size. Evidence has no collector, so this table contains the size of every live block.
+//! block's size. The mode that follows blocks has no collector, so this table contains the size of
+//! every live block.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

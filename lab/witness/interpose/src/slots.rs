@@ -27,8 +27,8 @@ pub struct Slot {
     /// In recording mode: the function that records a call after it has returned, or 0.
     pub after: AtomicUsize,
     /// In recording mode: the function that records a timed call after it has returned, or 0. The
-    /// frame of a timed call contains the address of its slot plus [`TIMED`], where this field has
-    /// the offset of `after`.
+    /// frame of a timed call contains the address of its slot plus [`TIMED`]. From that address,
+    /// the offset of `after` leads to this field.
     pub timed_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,

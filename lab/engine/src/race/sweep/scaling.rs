@@ -139,8 +139,8 @@ pub fn scaling(
     }
 }
 
-/// Returns a remark on the valid entrants with a run in whose output `--work` found no number;
-/// `None` if there are none.
+/// Returns a remark on the valid entrants for which `--work` found no number in the output of at
+/// least one run; `None` if there are none.
 pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> {
     let rows = collection.races.iter().flat_map(|race| {
         let rows = race.result.entrants.iter();
