@@ -40,7 +40,7 @@ impl Touch {
         }
     }
 
-    /// Returns the way of writing with this command-line name.
+    /// Returns the way of writing with this command-line name; `None` if the name is unknown.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)

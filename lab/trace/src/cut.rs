@@ -323,7 +323,7 @@ impl Cut {
         operation
     }
 
-    /// Removes a live block. Returns its number in the new trace if it has one.
+    /// Removes a live block. Returns the block's number in the new trace, if it has one.
     fn free(&mut self, block: u64) -> Option<u64> {
         self.live.remove(&block)?.number
     }

@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         (self, left)
     }
 
-    /// Returns the operation that was decoded last as a [`Step`].
+    /// Returns an operation as a [`Step`] with the current thread and time.
     #[inline]
     fn step(&self, operation: Operation, stack: Option<u32>) -> Step {
         Step {

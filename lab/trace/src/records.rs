@@ -13,7 +13,7 @@ pub struct Recording {
     pub command: Vec<String>,
     /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
-    /// When the recording began, in nanoseconds since 1970.
+    /// Time at which the recording began, in nanoseconds since 1970.
     pub began: u64,
     /// Version of heapdrome that made the recording.
     pub heapdrome: String,
@@ -248,7 +248,8 @@ impl Record {
         }
     }
 
-    /// Returns a mutable reference to the [`time`](Self::time).
+    /// Returns a mutable reference to the [`time`](Self::time); `None` for kinds of record without
+    /// one.
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),

@@ -167,8 +167,8 @@ impl<'a> Case<'a> {
         usual && !program.raised && program.preloaded
     }
 
-    /// Returns the first call that bypasses the counting library and is neither made nor served by
-    /// an object of the entrant.
+    /// Returns the first call that bypasses the counting library. Ignores calls that an object of
+    /// the entrant makes or serves.
     fn escape(&self, expected: &Expected) -> Option<&'a Lead> {
         self.leads
             .iter()

@@ -217,7 +217,7 @@ struct Symbols<'a> {
 
 impl<'a> Symbols<'a> {
     /// Reads the symbol table in the section of type `kind`. Returns an empty table if the file has
-    /// none.
+    /// none, and `None` if it is damaged.
     fn read(
         sections: &SectionTable<'a, Header, Cache<'a>>,
         endian: Endianness,

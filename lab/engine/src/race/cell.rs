@@ -158,7 +158,8 @@ impl Cell {
     }
 }
 
-/// Starts or resumes the race, and returns it with the locks of its workload.
+/// Starts or resumes the race. Also returns the race's workload, if it has one; the workload's
+/// resources stay locked.
 fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
         let mut contest = Contest::resume(folder, engine)?;

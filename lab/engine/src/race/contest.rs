@@ -173,7 +173,7 @@ impl Contest {
         self.race.complete_rounds()
     }
 
-    /// Returns the workload of the command, as the words after `-w`.
+    /// Returns the workload of the race, as the words after `-w`; `None` if it races a command.
     pub fn workload(&self) -> Option<&str> {
         self.race.plan().options.workload.as_deref()
     }

@@ -11,7 +11,7 @@ use super::figures::{Compared, WALL};
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
-/// Judge that decides the entrants of a suite's race by the suite's targets.
+/// Judge that decides, by the targets of a suite, which entrants of a race stop.
 #[derive(Clone, Debug)]
 pub struct Judge {
     /// Suite whose targets decide.

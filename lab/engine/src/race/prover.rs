@@ -77,7 +77,7 @@ impl Prover {
     }
 
     /// Returns the duration of the shortest successful run under the witness so far, `--prepare`
-    /// included. A run without the witness is shorter.
+    /// included; `None` if there was no such run. A run without the witness is shorter.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }

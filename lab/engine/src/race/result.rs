@@ -168,7 +168,8 @@ fn named_series(
     names.into_iter().filter_map(one).collect()
 }
 
-/// Returns the series of a figure over the runs that measured memory.
+/// Returns the series of a figure over the runs that measured memory; `None` if no run has the
+/// figure.
 fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
     // A run shorter than the time between two readings has no reading.
     let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);

@@ -166,7 +166,7 @@ impl Contest {
         most.is_none_or(|most| self.clock.spent() + time < most)
     }
 
-    /// Returns the end of a race whose `--max-time` is used up before its first round.
+    /// Returns the end of the race if its `--max-time` is used up before the first round.
     pub(super) fn no_time_for_rounds(&self) -> Option<Ended> {
         let first = self.race.runs().is_empty() && !self.fits(Duration::ZERO);
         first.then(|| {

@@ -109,7 +109,7 @@ enum Difference {
 }
 
 /// Compares the baseline's `first` run with the runs of `rivals` and with the baseline's later runs
-/// `again`, which may be empty.
+/// `again`, which may be empty. Returns `None` if they did the same work.
 fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference> {
     let differs_first = |later: &&Work| differ(first, **later, spread(again));
     if !again.is_empty() && again.iter().filter(differs_first).count() == again.len() {
@@ -145,8 +145,9 @@ struct Compared {
 }
 
 impl Contest {
-    /// Compares the work of all entrants. A difference ends the race, or leads to a remark if it is
-    /// acceptable. A race that has runs was already checked.
+    /// Compares the work of all entrants. If a difference is acceptable, adds a remark. Otherwise
+    /// runs the baseline again, and returns the end of the race if a difference remains. Does
+    /// nothing if the race has runs, because it was already checked.
     pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
         if !self.race.runs().is_empty() {
             return Ok(None);

@@ -62,8 +62,8 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that each finished race had all allocators that it has in `races`, so that finished and
-/// remaining races fit into one table.
+/// Checks that in each finished race, all of its allocators in `races` took part, so that finished
+/// and remaining races fit into one table.
 ///
 /// # Errors
 /// When such an allocator did not take part in a finished race.

@@ -107,7 +107,7 @@ impl Asked {
 }
 
 impl Ready {
-    /// Adds the settings that the workload needs to the options of a race. `--prepare`, environment
+    /// Adds to the options of a race the settings that the workload needs. `--prepare`, environment
     /// variables and metrics of the command line take precedence.
     pub fn apply(&self, options: &mut Options) {
         options.directory.clone_from(&self.directory);

@@ -48,7 +48,7 @@ const AHEAD: [u64; 2] = [3, 2];
 /// `before` to `size` bytes, if the block is never resized again.
 ///
 /// A program that multiplies an array's size fills between none and all of the added bytes, on
-/// average half of them. A program that grows an array by little knows the size that it needs, and
+/// average half of them. A program that grows an array only slightly knows the needed size, and
 /// fills the whole block.
 fn written(before: u64, size: u64) -> u64 {
     let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
@@ -135,7 +135,8 @@ impl Emitter {
     }
 
     /// In a locked replay, if a thread other than `next` did the previous step, makes that thread
-    /// publish the step. Returns that thread and the count for which `next` must wait.
+    /// publish the step. Returns that thread and the count for which `next` must wait; otherwise
+    /// `None`.
     fn pass_turn(&mut self, next: Option<u32>) -> Result<Option<(u32, u32)>, CompileError> {
         match self.previous {
             Some(previous) if self.header.speed == Speed::Locked && next != Some(previous) => {

@@ -8,7 +8,7 @@ use super::table::{Numbers, Table};
 use crate::options::Speed;
 use crate::words::MAIN;
 
-/// Maximum size of a thread's table `known` at which a thread that waits for it copies the table.
+/// Maximum number of entries in a thread's table `known`. A waiting thread copies no larger table.
 const SHARED: usize = 16;
 
 /// Result of the first pass, for the second one.
@@ -135,8 +135,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Records that `thread` waits until `other` has done `step`, and takes over the knowledge that
-    /// `other` had at that step.
+    /// Records that `thread` waits until `other` has done `step`, and adds what `other` knew at
+    /// that step to the knowledge of `thread`.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = &self.threads[other as usize];
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it

@@ -186,7 +186,7 @@ unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: 
     }
 }
 
-/// Compares a block that is about to be freed with its pattern, and clears its size.
+/// Before a block is freed, compares its content with its pattern, and clears its size.
 ///
 /// # Safety
 /// The block of this slot is live. The slot is within the tables, and only this thread uses it.

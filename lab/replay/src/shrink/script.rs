@@ -171,7 +171,7 @@ impl Script {
         self.calls.iter().copied().map(change).collect()
     }
 
-    /// Returns the number of the function of this name.
+    /// Returns the number of the function of this name, if the recording contains it.
     pub(super) fn function(&self, name: &str) -> Option<u8> {
         let place = self.recording.functions.iter().position(|own| own == name);
         place.and_then(|place| u8::try_from(place).ok())

@@ -9,7 +9,8 @@ use std::fs::File;
 
 use crate::program::{Program, recording};
 
-/// Compiles a trace from bytes.
+/// Compiles a trace from bytes. Returns the value of `cut_off`, or the error, and checks that the
+/// error is one line.
 fn outcome(trace: &[u8], process: Option<u32>) -> Result<Option<u64>, String> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(trace).expect("it can be written");

@@ -47,7 +47,7 @@ fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a message within another one.
+/// Encodes a message as a field of another message.
 fn nested(field: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![field << 3 | 2];
     put(&mut bytes, content.len() as u64);

@@ -32,7 +32,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
+// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
+// second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -128,7 +129,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
+// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
+// second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

@@ -151,8 +151,9 @@ fn live(address: usize, block: Block) {
     }
 }
 
-/// Removes a block from the live blocks. Runs before the call that frees the block, because another
-/// thread may get the address as soon as the block is freed.
+/// Removes the block at `address` from the live blocks, and returns it; `None` if it was not
+/// followed. Runs before the call that frees the block, because another thread may get the address
+/// as soon as the block is freed.
 fn forget(address: usize) -> Option<Block> {
     let block = shadow::take(address)?;
     let followed = record::followed();

@@ -64,10 +64,10 @@ pub const MALLOC: usize = 0;
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Calls that were passed on, except calls that the serving object made itself.
+    /// Number of calls that were passed on, except calls that the serving object made itself.
     pub calls: u64,
-    /// Bytes that these calls requested. A request of 2^47 bytes or more, which exceeds every
-    /// address space, is not added.
+    /// Number of bytes that these calls requested. A request of 2^47 bytes or more, which exceeds
+    /// every address space, is not added.
     pub bytes: u64,
     /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if no
     /// object was found for the function, or the record has no room for the object.
@@ -136,6 +136,6 @@ pub struct Record {
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,
-    /// Number of this program's requests to trace a process that the kernel refused.
+    /// Number of times that the kernel refused to let this program trace a process.
     pub refused_traces: u64,
 }

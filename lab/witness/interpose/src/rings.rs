@@ -199,7 +199,8 @@ fn open() -> bool {
     true
 }
 
-/// Returns a ring for the calling thread, which holds the lock on the rings.
+/// Returns a ring for the calling thread, which holds the lock on the rings; `None` if recording is
+/// over or no file can be created.
 fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     begin_process()?;
     let tid = tid();
@@ -332,7 +333,7 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-/// Returns a new ring, in a file of this library's folder.
+/// Returns a new ring, in a file of this library's folder; `None` if the file cannot be created.
 fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
     let number = own.made.fetch_add(1, Ordering::Relaxed);
@@ -365,7 +366,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     Some(unsafe { &*ring })
 }
 
-/// Maps a new file, whose name is unique.
+/// Maps a new file with a unique name for a ring; `None` on failure.
 fn map_new(number: u32) -> Option<*mut Ring> {
     let (pid, image) = (pid(), IMAGE.load(Ordering::Relaxed));
     let name = Name::new(PREFIX, pid, image).and(number);

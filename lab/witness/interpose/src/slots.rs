@@ -35,7 +35,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Returns the function that serves the calls.
+    /// Returns the address of the function that serves the calls.
     pub fn target(&self) -> usize {
         self.served.load(Ordering::Relaxed)
     }

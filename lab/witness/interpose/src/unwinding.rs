@@ -34,8 +34,7 @@ pub unsafe extern "C" fn personality(
     // SAFETY: the unwinder passes the context of a passage's frame.
     if let Some(call) = unsafe { failed_call(actions, context) } {
         // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call. So
-        // `after` is that slot's `after` or `timed_after`, which the slots of all functions that
-        // make blocks have.
+        // `after` is that slot's `after` or `timed_after`. A function that makes blocks has both.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);

@@ -245,7 +245,8 @@ fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> V
     places.iter().enumerate().map(point).collect()
 }
 
-/// Returns two lists with a value for each run: the time per unit of work, and the work.
+/// Returns two lists with a value for each run: the time per unit of work, and the work. Returns
+/// `None` if the allocator has no such figures.
 fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>, Vec<f64>)> {
     let row = place.member.result.row(allocator)?;
     let work = work.of(row, place.value)?;
