@@ -67,7 +67,7 @@ impl<'a> Facts<'a> {
         self.entrants.iter().find(|one| one.is_recorded)
     }
 
-    /// Returns remarks on the whole check for the reader.
+    /// Returns remarks for the reader on the whole check.
     pub(super) fn remarks(&self) -> Vec<String> {
         let left = &self.left;
         let told = format!(

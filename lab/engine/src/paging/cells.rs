@@ -140,7 +140,7 @@ impl<'a> Cells<'a> {
         Ok(())
     }
 
-    /// Returns remarks on the number of rounds for the reader.
+    /// Returns remarks for the reader on the number of rounds.
     fn told_rounds(&self, cells: &[Cell]) -> Vec<String> {
         let own = self.places.iter().map(|place| &cells[*place]);
         let run = own.filter(|cell| cell.failure.is_none());

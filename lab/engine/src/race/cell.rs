@@ -61,8 +61,7 @@ pub struct CellRequest {
     /// Judge that stops entrants once a suite's targets are decided; `None` without targets.
     pub judge: Option<Judge>,
     /// Settings of each run: pinning, environment, memory runs, time limit and others. They start
-    /// from [`usual_options`](super::usual_options). The settings that the workload needs are
-    /// added.
+    /// from [`usual_options`](super::usual_options). The workload's own settings are added.
     pub options: Options,
     /// Seed of the entrants' order in each round and of every other random draw.
     pub seed: u64,

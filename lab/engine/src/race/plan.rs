@@ -32,7 +32,7 @@ pub struct Wanted<'a> {
     pub allocators: &'a [String],
     /// Allocator with which the others are compared.
     pub baseline: &'a str,
-    /// Settings of each run. The settings that the workload needs are added.
+    /// Settings of each run. The workload's own settings are added.
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,

@@ -244,7 +244,7 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
 /// P-value below which a trend in the baseline's wall time is reported.
 const DRIFT_LEVEL: f64 = 0.01;
 
-/// Returns remarks on the whole race for the reader.
+/// Returns remarks for the reader on the whole race.
 fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     let mut remarks = [&material.plan.notes, material.remarks].concat();
     let baseline: Vec<f64> = material

@@ -95,8 +95,8 @@ pub fn check_rivals(
     Ok(())
 }
 
-/// Returns whether a collection was measured on a machine with the processors of this one. Returns
-/// true for a collection without measurements.
+/// Returns whether a collection was measured on a machine with the same processors as this one.
+/// Returns true for a collection without measurements.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
     (collection.races.is_empty() && collection.paging_cells().is_empty())

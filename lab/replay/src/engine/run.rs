@@ -324,8 +324,8 @@ unsafe fn check_made<H>(
     if block.is_null() {
         out_of_memory(size as u64);
     }
-    // SAFETY: the block and the slot are as this function requires. The bytes that a resize keeps
-    // lie in the block.
+    // SAFETY: the block and the slot are as this function requires. The bytes kept by a resize lie
+    // within the block.
     unsafe {
         match kind {
             Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),

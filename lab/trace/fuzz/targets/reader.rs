@@ -88,8 +88,9 @@ fn header(mode: u8) -> Vec<u8> {
     bytes
 }
 
-/// Appends a chunk with correct checksums. With `large`, repeated content may reach the limit of a
-/// chunk. Returns the content's length.
+/// Appends a chunk with correct checksums. If `kind` has the flag `REPEATED`, repeats the content
+/// up to 32 KiB, or with `large` up to the limit of a chunk for some kinds. Returns the content's
+/// length.
 fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: bool) -> usize {
     let mut content = content.to_vec();
     if kind & piece::REPEATED != 0 && !content.is_empty() {

@@ -105,7 +105,8 @@ fn step(thread: &Thread, size: u64) -> Points {
     let first = thread.until.get().wrapping_add(size);
     let means = Means::new();
     if first >= size {
-        // A signal handler requested memory in the meantime, and continued the countdown.
+        // A signal handler requested memory in the meantime, and continued the countdown. So the
+        // next point is no longer in this request.
         begin_countdown(thread, &means);
         return Points::default();
     }

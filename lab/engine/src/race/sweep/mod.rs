@@ -320,7 +320,8 @@ fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -
     remarks
 }
 
-/// Returns each reason for races without rounds once, with the cells to which it applies.
+/// Returns the reasons for races without rounds: each reason once, with the cells to which it
+/// applies.
 fn without_rounds(collection: &Collection) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     let idle = collection.races.iter();
