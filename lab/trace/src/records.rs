@@ -13,9 +13,9 @@ pub struct Recording {
     pub command: Vec<String>,
     /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
-    /// When the recording began, in nanoseconds since 1970.
+    /// Time at which the recording began, in nanoseconds since 1970.
     pub began: u64,
-    /// The version of heapdrome that recorded.
+    /// Version of heapdrome that made the recording.
     pub heapdrome: String,
     /// Bytes of a page on the machine.
     pub page_bytes: u64,
@@ -105,7 +105,7 @@ pub struct Finish {
     pub processor_time: Option<u64>,
     /// Nanoseconds for which the process's threads waited for the collector, in total.
     pub waited: u64,
-    /// Whether the recording of this process stopped before its end.
+    /// Whether the recording of this process stopped before the process ended.
     pub gave_up: bool,
     /// Times of some of the process's calls; `None` if none was timed.
     pub timed: Option<TimedCalls>,
@@ -248,7 +248,8 @@ impl Record {
         }
     }
 
-    /// Returns a reference to the [`time`](Self::time).
+    /// Returns a mutable reference to the [`time`](Self::time); `None` for kinds of record without
+    /// one.
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),

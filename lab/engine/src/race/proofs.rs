@@ -112,8 +112,8 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // The proof of a baseline without calls contains no reason. A rival's proof may contain
-            // one, such as a child without LD_PRELOAD.
+            // Prefer the reason in a rival's proof, such as a child without LD_PRELOAD. The proof
+            // of a baseline without calls contains no reason.
             let why = first
                 .or(baseline)
                 .map_or_else(|| self.last_failure(), not_served);
@@ -168,8 +168,8 @@ impl Contest {
         format!("{name} or the command changed")
     }
 
-    /// Describes the change while the race was interrupted: a change of the environment, or else of
-    /// files.
+    /// Describes the change that happened while the race was interrupted: a change of the
+    /// environment, or else of files.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());

@@ -71,7 +71,8 @@ pub fn find(
 }
 
 /// Returns the result so far of the race `name`; `None` if there is no such race, or if it is
-/// running. [`LATEST`] means the single race with a complete round whose journal was written last.
+/// running. Among the races with a complete round that belong to no sweep or suite, [`LATEST`]
+/// means the one whose journal was written last.
 ///
 /// # Errors
 /// When the race cannot be opened.

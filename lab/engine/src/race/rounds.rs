@@ -83,9 +83,9 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, without recording the run, if its run under the witness was short.
-    /// The forecast uses this run, because a short command takes several times as long under the
-    /// witness.
+    /// Runs the baseline once, without recording the run, if the shortest run under the witness was
+    /// short. The forecast uses this run, because a short command takes several times as long under
+    /// the witness.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -166,7 +166,7 @@ impl Contest {
         most.is_none_or(|most| self.clock.spent() + time < most)
     }
 
-    /// Returns the end of a race whose `--max-time` is used up before its first round.
+    /// Returns the end of the race if its `--max-time` is used up before the first round.
     pub(super) fn no_time_for_rounds(&self) -> Option<Ended> {
         let first = self.race.runs().is_empty() && !self.fits(Duration::ZERO);
         first.then(|| {

@@ -30,7 +30,7 @@ pub struct Replay {
     pub process: Option<u32>,
     /// Speed of the replay.
     pub speed: Speed,
-    /// Part of each new block that the replay writes.
+    /// Way in which the replay writes to each new block.
     pub touch: Touch,
 }
 

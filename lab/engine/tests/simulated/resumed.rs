@@ -1,4 +1,4 @@
-//! Interrupted races: their selection, and their state after they are resumed.
+//! Tests the selection of interrupted races, and their state after they are resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

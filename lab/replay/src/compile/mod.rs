@@ -166,8 +166,8 @@ pub fn check(trace: &File) -> Result<(), CompileError> {
     Source { file: trace, go_on }.reader().map(|_| ())
 }
 
-/// Compiles the requested process of a trace into a file, or the process with the most operations.
-/// Calls `go_on` after each chunk of the process, and stops if it returns false.
+/// Compiles a process of a trace into a file: the requested one, or the one with the most
+/// operations. Calls `go_on` after each chunk of the process, and stops if it returns false.
 ///
 /// # Errors
 /// Returns an error if the trace cannot be read, is a sample, has no such process or exceeds the

@@ -81,7 +81,8 @@ pub fn open(name: &Path) -> Result<File, Failure> {
     }
 }
 
-/// Copies a built-in trace into an unnamed temporary file, and returns the file at its beginning.
+/// Copies a built-in trace into an unnamed temporary file, and returns the file, positioned at its
+/// beginning.
 fn opened(carried: &Carried) -> Result<File, Failure> {
     let copy = || {
         let mut file = tempfile::tempfile()?;
