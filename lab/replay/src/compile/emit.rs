@@ -51,7 +51,9 @@ const AHEAD: [u64; 2] = [3, 2];
 /// average half of them. A program that grows an array only slightly knows the needed size, and
 /// fills the whole block.
 fn written(before: u64, size: u64) -> u64 {
-    let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
+    // Products of 64-bit sizes and small factors fit into 128 bits, and lose no remainder.
+    let [new, old] = [size, before].map(u128::from);
+    let is_ahead = before > 0 && new * u128::from(AHEAD[1]) >= old * u128::from(AHEAD[0]);
     match is_ahead {
         true => before + (size - before) / 2,
         false => size,
@@ -338,5 +340,27 @@ impl Emitter {
             (Call::AlignedAlloc, _) => emit(&whole(Kind::AlignedAlloc, alignment)),
         };
         Ok(written?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written;
+
+    #[test]
+    fn half_of_the_bytes_that_a_growing_array_adds_are_written() {
+        assert_eq!(written(100, 200), 150);
+        assert_eq!(written(2, 3), 2);
+        assert_eq!(
+            written(u64::MAX / 2, u64::MAX),
+            u64::MAX / 2 + u64::MAX / 4 + 1
+        );
+    }
+
+    #[test]
+    fn other_resizes_write_the_whole_block() {
+        for (before, size) in [(100, 149), (1, 0), (1, 1), (3, 2), (0, 50), (u64::MAX, 1)] {
+            assert_eq!(written(before, size), size, "{before} to {size}");
+        }
     }
 }
