@@ -191,11 +191,15 @@ impl Program {
         &self.sha256
     }
 
-    /// Returns the speed and the known fidelity of the replay. Both affect its verdicts.
+    /// Returns the facts about the replay and its program that affect verdicts.
     pub fn replayed(&self) -> Replayed {
+        let header = self.header();
+        let trace = self.trace.open().ok();
         Replayed {
-            speed: self.header().speed,
+            speed: header.speed,
             trace_sha256: self.sha256.clone(),
+            allocator_share: trace
+                .and_then(|trace| heapdrome_replay::share_in_allocator(&trace, header.process)),
             fidelity: self.fidelity().0,
         }
     }
