@@ -93,6 +93,8 @@ fn checks_of_an_allocator_say_what_broke() {
     let outcome = site.run(&["allocators", "check", crashing.to_str().expect("plain")]);
     outcome.says(1, &["check failed", "libcrashing.so"]);
     outcome.tells("BROKE");
+    outcome.tells("/basic_c.c");
+    outcome.tells("LD_PRELOAD=");
     assert!(!outcome.stdout.contains("errno-kept"), "{}", outcome.stdout);
     let strictly = ["allocators", "check", "--level", "strict"];
     let outcome = site.run(&[&strictly[..], &[crashing.to_str().expect("plain")]].concat());
