@@ -83,8 +83,9 @@ impl Checks {
         of_level(self.level).map(|check| check.name)
     }
 
-    /// Runs the programs under an entrant, the basic ones first, and passes each result to `finished`
-    /// when its program ends. Skips all further programs if another allocator served a basic program.
+    /// Runs the programs under an entrant, the basic ones first, and passes each result to
+    /// `finished` when its program ends. Skips all further programs if another allocator served a
+    /// basic program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.
