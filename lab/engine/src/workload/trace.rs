@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fidelity;
 
-pub use source::{Source, open};
+pub use source::{Source, built_in, open};
 
 /// Name of the workload.
 pub const NAME: &str = "replay";
@@ -237,7 +237,8 @@ impl Program {
                 quoted(&path.to_string_lossy())
             )),
             (Source::Carried(_), None) => Some(
-                "fidelity not checked: the trace is the beginning of a program's run".to_owned(),
+                "fidelity not checked: a built-in trace is only the beginning of its program's run"
+                    .to_owned(),
             ),
         });
         if header.left_out > 0 {

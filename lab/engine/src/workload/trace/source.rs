@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use heapdrome_library::{Carried, carried, find_carried};
+use heapdrome_library::{Carried, Entry, carried, find_carried};
 use heapdrome_schema::nearest_or_all;
 use heapdrome_system::sha256_of_file;
 
@@ -79,6 +79,13 @@ pub fn open(name: &Path) -> Result<File, Failure> {
         None => File::open(name)
             .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", name.display()))),
     }
+}
+
+/// Returns the description of the built-in trace that a command line names; `None` for a file.
+#[must_use]
+pub fn built_in(name: &Path) -> Option<&'static Entry> {
+    let name = name.to_str()?.strip_prefix(LIBRARY)?;
+    find_carried(name).map(|carried| &carried.entry)
 }
 
 /// Copies a built-in trace into an unnamed temporary file, and returns the file at its beginning.
