@@ -90,7 +90,7 @@ impl Brief<'_> {
 /// Adds the table and its legend.
 fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     if sheet.rows.is_empty() {
-        page.line("No entrant counts.");
+        page.line("No allocator counts.");
         return;
     }
     let shapes = Shape::shrinking();

@@ -21,7 +21,8 @@ pub struct RaceArguments {
     /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (already
     /// on this machine, without variants that only change settings), `hardened`, `all`
     ///
-    /// Without this option the group `default` races: `system`, `elfmalloc`, `jemalloc`,
+    /// Each of them, with its settings, is an entrant of the race. Without this option the group
+    /// `default` races: `system`, `elfmalloc`, `jemalloc`,
     /// `mimalloc2`, `mimalloc3`, `rpmalloc`, and `system-huge` if applicable. Missing ones are
     /// built, or left out if that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]

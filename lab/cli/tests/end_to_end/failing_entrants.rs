@@ -108,7 +108,11 @@ fn checks_of_an_allocator_say_what_broke() {
 fn a_command_that_fails_only_where_it_is_traced_is_not_blamed() {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &[], &[&program(), "trace"]);
-    let words = ["fails under the witness", "cannot be traced", "one tracer"];
+    let words = [
+        "fails when heapdrome traces it",
+        "cannot be traced",
+        "one tracer",
+    ];
     outcome.says(3, &words);
 }
 

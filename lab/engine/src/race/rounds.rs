@@ -173,7 +173,8 @@ impl Contest {
             let run = self.prover.shortest_run().map(limits::about);
             let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
             Ended::NothingToRace(format!(
-                "--max-time was used up before the first round by the runs under the witness{run}; raise it, or race fewer allocators with -a"
+                "--max-time was used up before the first round by the untimed runs that prove which allocator serves{run}; \
+                 raise it, or race fewer allocators with -a"
             ))
         })
     }
