@@ -179,11 +179,11 @@ pub fn share_in_allocator(trace: &File, process: u32) -> Option<f64> {
             }
             Chunk::Operations(_) => {}
             Chunk::Records(records) => {
-                let finishes = records.into_iter().filter_map(|record| match record {
+                let mut finishes = records.into_iter().filter_map(|record| match record {
                     Record::Finish(finish) if finish.process == process => Some(finish),
                     _ => None,
                 });
-                finish = finishes.last().or(finish);
+                finish = finishes.next_back().or(finish);
             }
         }
     }
