@@ -140,7 +140,7 @@ fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure>
         }
     }
     Err(Failure::Usage(format!(
-        "no such plot: {word}; there are {}",
+        "no such plot: {word} (there are: {})",
         known.join(", ")
     )))
 }

@@ -38,7 +38,7 @@ fn named(path: &Path) -> Result<Saved, Failure> {
         ));
     }
     Err(Failure::Usage(format!(
-        "no file and no stored race has the name {}; `heapdrome show latest` shows the last race",
+        "no such file or stored race: {}; `heapdrome show latest` shows the last race",
         program::one_line(&name)
     )))
 }

@@ -107,7 +107,7 @@ fn found(name: &str) -> Result<&'static Carried, Failure> {
     find_carried(name).ok_or_else(|| {
         let known = carried().iter().map(|one| one.entry.name.as_str());
         let advice = nearest_or_all(name, known);
-        Failure::Usage(format!("no such built-in trace: {name}; {advice}"))
+        Failure::Usage(format!("no such built-in trace: {name} ({advice})"))
     })
 }
 
