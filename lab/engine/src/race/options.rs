@@ -40,7 +40,7 @@ pub fn check_judged(
         Some(unknown) => {
             let near = nearest_or_all(unknown, known.iter().map(String::as_str));
             Err(Failure::Usage(format!(
-                "--judge: no such figure: {unknown} ({near}); a figure that the command prints needs --metric"
+                "--judge {unknown}: no such figure ({near}); a figure that the command prints needs --metric"
             )))
         }
     }
