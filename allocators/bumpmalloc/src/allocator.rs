@@ -21,7 +21,7 @@ pub struct Bumpmalloc;
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
-/// Fork gate. Only threads that have entered it change shared structures.
+/// Gate that keeps other threads from changing shared structures during a fork.
 static FORK_GATE: ForkGate = ForkGate::new();
 
 /// Calls `body` with the heap from which the calling thread allocates.
@@ -36,7 +36,7 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = threads::take_heap()?;
     // Set the heap before arming the key, which may allocate.
     CURRENT::set(heap.as_ptr());
-    // If this fails, no thread reuses the heap after its thread has ended.
+    // If the key cannot be armed, the heap is not reused after this thread has ended.
     let _ = EXIT.arm(heap);
     FORK_GATE.register::<Bumpmalloc>();
     // SAFETY: heaps are never freed.
@@ -49,8 +49,8 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
         return;
     };
     CURRENT::set((&raw const ENDED).cast_mut());
-    // SAFETY: the heap belonged to this thread until now, and no other thread uses it before it is
-    // in the list.
+    // SAFETY: the heap belonged to this thread until now, and no other thread uses it before
+    // `give_up_heap` adds it to the list.
     unsafe { end_thread::<Bumpmalloc>(|heap| threads::give_up_heap(heap.cast()), heap.cast()) };
 }
 

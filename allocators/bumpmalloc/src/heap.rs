@@ -16,7 +16,7 @@ pub struct Heap {
     pub cursor: Cell<usize>,
     /// Address of the end of the chunk.
     pub limit: Cell<usize>,
-    /// The `marks_base` of the chunk.
+    /// Base of the chunk's marks, as [`chunk::marks_base`] returns it.
     pub marks: Cell<*mut AtomicU64>,
     /// Number of blocks allocated in the chunk.
     pub count: Cell<usize>,
@@ -30,13 +30,15 @@ pub struct Heap {
     /// Next heap in the list of all heaps, which includes those of ended threads. Written once,
     /// under the registry's lock.
     pub next: Cell<*mut Heap>,
-    /// Next heap in the list of heaps without a thread. The registry's lock guards it.
+    /// Next heap in the list of heaps without a thread. The registry's lock guards this link.
     pub next_free: Cell<*mut Heap>,
 }
 
-// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
+// SAFETY: only the owning thread uses the other cells. `next` is written before the heap is listed
+// under the registry's lock, which also guards `next_free`.
 unsafe impl Sync for Heap {}
-// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
+// SAFETY: only the owning thread uses the other cells. `next` is written before the heap is listed
+// under the registry's lock, which also guards `next_free`.
 unsafe impl Send for Heap {}
 
 impl Heap {
@@ -66,7 +68,7 @@ impl Heap {
 /// Heap of threads that have not allocated yet. It never has a chunk. Only its presence is ever
 /// written to.
 pub static EMPTY: Heap = Heap::of_many();
-/// Heap of threads that are ending. Such a thread never gets another heap.
+/// Heap of threads that are ending. Such a thread never gets a heap of its own again.
 pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(
@@ -82,8 +84,8 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// Runs the fast path: returns a block in the remaining room of the chunk. Leaves size 0 to the
-    /// slow path.
+    /// Allocates a block from the remaining room of the chunk (the fast path). Returns `None` if
+    /// the room is too small or `size` is 0.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
@@ -103,7 +105,8 @@ impl Heap {
         }
     }
 
-    /// Returns a block at a multiple of `alignment` in the remaining room of the chunk.
+    /// Allocates a block at a multiple of `alignment` from the remaining room of the chunk. Returns
+    /// `None` if the room is too small.
     pub fn bump_aligned(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         let aligned = start.checked_next_multiple_of(alignment)?;

@@ -91,7 +91,8 @@ pub unsafe fn free(header: NonNull<Chunk>) {
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
-        // If the system refuses to release the mapping, its memory is lost, without other effects.
+        // If the system refuses to release the mapping, it leaks. Nothing else depends on the
+        // release.
         let _ = Linux.release(header.cast(), mapped);
     }
 }
@@ -129,7 +130,7 @@ pub unsafe fn resize(
 ///
 /// # Safety
 ///
-/// `header` begins a mapping of `mapped` bytes.
+/// `header` begins a mapping of `mapped` bytes, which no other thread uses.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
     // SAFETY: the header begins a mapping of `mapped` bytes, by this function's contract.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {

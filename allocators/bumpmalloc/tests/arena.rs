@@ -16,7 +16,7 @@ fn allocate(size: usize) -> NonNull<u8> {
 }
 
 fn free(block: NonNull<u8>) {
-    // SAFETY: tests pass only live blocks, which they no longer use.
+    // SAFETY: tests pass only live blocks, and do not use them afterwards.
     unsafe {
         if !Bumpmalloc::deallocate_fast(block.as_ptr()) {
             Bumpmalloc::deallocate(block);

@@ -1,5 +1,5 @@
-//! Checks of the allocation ABI, from the calls that every program makes to corner cases. A small C
-//! or C++ program contains several checks.
+//! Checks of the allocation ABI, from the calls that every program makes to corner cases. Each of
+//! the small C and C++ programs contains one or several checks.
 
 use std::io;
 use std::os::unix::process::CommandExt;

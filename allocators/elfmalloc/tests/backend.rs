@@ -131,6 +131,7 @@ fn generated_programs<F: FrontEnd>() {
     }
     // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
+    backend.release_kept();
     backend.check();
     assert_eq!(
         backend.shards.slabs(),
@@ -267,15 +268,16 @@ fn without_memory_there_is_none_and_later_there_is_again() {
 
 #[test]
 fn idle_units_are_purged_and_read_as_zero() {
+    const SIZE: usize = 3 << 20;
     let backend = backend(1 << 30);
-    let large = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
+    let large = allocate_large(&backend, SIZE, UNIT).expect("there is memory");
     assert!(large.clean);
     // SAFETY: the block belongs to the test until it is freed.
     unsafe {
-        large.block.as_ptr().write_bytes(7, 8 << 20);
+        large.block.as_ptr().write_bytes(7, SIZE);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
         assert!(
-            !allocate_large(&backend, 8 << 20, UNIT)
+            !allocate_large(&backend, SIZE, UNIT)
                 .expect("there is memory")
                 .clean
         );
@@ -283,10 +285,10 @@ fn idle_units_are_purged_and_read_as_zero() {
     }
     assert_eq!(
         backend.memory().purge_units(Units::MAX),
-        Units::filled_by(8 << 20)
+        Units::filled_by(SIZE)
     );
     backend.check();
-    let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
+    let again = allocate_large(&backend, SIZE, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
     assert!(again.clean);
     // SAFETY: the block belongs to the test.
@@ -356,7 +358,7 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
 fn statistics_say_what_is_live_kept_and_counted() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
-    // The blocks fill two slabs.
+    // The blocks occupy two slabs.
     let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
     let class = SizeClass::of(size);
     let blocks: Vec<_> = (0..many).map(|_| allocate(&backend, heap, class)).collect();
@@ -379,6 +381,7 @@ fn statistics_say_what_is_live_kept_and_counted() {
         detach(&backend, heap);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
+    backend.release_kept();
     let after = Snapshot::of(&backend);
     assert_eq!(after.classes[class.number()].remote_frees, many as u64);
     assert_eq!(
@@ -414,6 +417,7 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     }
     // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
+    backend.release_kept();
     backend.check();
     assert_eq!(backend.shards.slabs(), 0);
     assert!(!front.owns(class, last.addr()));

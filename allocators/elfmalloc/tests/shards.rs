@@ -23,7 +23,7 @@ use heapdrome_pages::Simulated;
 /// Maximum time to wait: far more than necessary, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns a back-end with `shards` shards.
+/// Returns a back-end with at most `shards` shards.
 fn backend_with(shards: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(1 << 30));
     backend.start(|| Settings {

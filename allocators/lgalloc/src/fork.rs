@@ -7,7 +7,7 @@ use crate::registry::{CLEAN, SHARED};
 use crate::{thread_slot, worker};
 
 extern "C" fn prepare() {
-    // The order does not matter, because no other code holds both locks.
+    // The order of the two locks does not matter, because no other code holds both.
     SHARED.dirty.hold_for_fork();
     CLEAN.hold_for_fork();
 }

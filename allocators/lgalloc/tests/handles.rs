@@ -97,7 +97,7 @@ fn a_vector_returns_what_it_does_not_fill() {
     assert_eq!(vec.capacity(), bytes / 3);
 }
 
-/// An unmapped page makes its prefetch fail, which shows when it was requested.
+/// One page is unmapped. The prefetch of this page fails, which shows when the reader requested it.
 #[test]
 fn readers_ask_for_a_batch_beyond_what_they_read() {
     if !alone("readers_ask_for_a_batch_beyond_what_they_read") {

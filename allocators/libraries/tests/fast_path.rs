@@ -71,7 +71,8 @@ fn what_runs_keeps_to_its_limit() {
     }
 }
 
-// The report of `heapdrome suite own-allocators` counts without executing the functions.
+// `heapdrome suite own-allocators` reports counts without executing the functions. They must equal
+// the counts of executed instructions.
 #[test]
 fn what_the_goldens_count_is_what_runs() {
     for golden in GOLDENS {
@@ -96,7 +97,7 @@ fn every_golden_is_kept() {
     }
 }
 
-/// Compiles a library. The names of its functions contain their numbers of instructions.
+/// Compiles a library whose function names end with the functions' numbers of instructions.
 fn known(folder: &Path) -> PathBuf {
     let library = folder.join("known.so");
     let status = Command::new("gcc")

@@ -10,13 +10,13 @@ use crate::slow_path::{allocate, allocate_zeroed, reallocate};
 use crate::{MIN_ALIGNMENT, MallocAbi};
 
 /// Makes an allocator the `#[global_allocator]` of a Rust program. Also registers its
-/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers, as
+/// [`start`](crate::MallocAbi::start) and [`stop`](crate::MallocAbi::stop) functions, as
 /// [`export!`](crate::export) does for a library. Write `global_allocator!(Allocator);` once, in
 /// the program or in a crate that it links.
 ///
 /// Code in other languages in the process still allocates with the C library's `malloc`. A shared
-/// library that contains the allocator must stay loaded (`-z nodelete`), because the handlers stay
-/// registered.
+/// library that contains the allocator must stay loaded (`-z nodelete`), because its fork handlers
+/// stay registered.
 #[macro_export]
 macro_rules! global_allocator {
     ($allocator:ty) => {
@@ -41,8 +41,9 @@ impl<A> Global<A> {
     ///
     /// # Safety
     ///
-    /// `register!` registers the allocator in the same program. Without its fork handlers, a child
-    /// might find locks held and structures half changed by threads that do not exist in it.
+    /// `register!` registers the allocator in the same program. Its `start` registers the fork
+    /// handlers, without which a child might find locks held and structures half changed by threads
+    /// that do not exist in it.
     #[must_use]
     pub const unsafe fn registered() -> Self {
         Self(PhantomData)

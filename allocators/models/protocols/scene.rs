@@ -14,7 +14,8 @@ use heapdrome_pages::Simulated;
 /// Back-end that the threads of a model share.
 pub type Shared = Arc<Heaps<Simulated>>;
 
-/// Settings of models: small arenas, no decay, and magazines with at most 14 blocks of [`many`].
+/// Settings of models: small arenas, no decay, and magazines with at most 14 blocks of the class
+/// [`many`].
 pub const SETTINGS: Settings = Settings {
     arena: 0,
     decay: u64::MAX,

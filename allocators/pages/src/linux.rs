@@ -23,7 +23,7 @@ fn protection(access: Access) -> libc::c_int {
     }
 }
 
-/// Flags for new, private memory. The system counts only its written pages.
+/// Flags for new, private memory. They request that the system count only its written pages.
 const ANONYMOUS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
@@ -36,7 +36,7 @@ fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
     NonNull::new(start.cast())
 }
 
-/// Unmaps `size` bytes; `size` may be zero.
+/// Unmaps `size` bytes; `size` may be zero. Returns false if the kernel refuses.
 ///
 /// # Safety
 ///
@@ -51,8 +51,8 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     let whole = size.checked_add(alignment - page)?;
     let start = map(whole, access)?.as_ptr();
     let head = start.align_offset(alignment);
-    // SAFETY: head is below alignment, so head + size lies within the new mapping. If the kernel
-    // refuses to unmap an edge, only address space is lost.
+    // SAFETY: head is at most alignment - page, so head + size lies within the new mapping. If the
+    // kernel refuses to unmap an edge, only address space is lost.
     unsafe {
         unmap(start, head);
         unmap(start.add(head + size), whole - head - size);
@@ -93,10 +93,11 @@ unsafe impl Pages for Linux {
         map_aligned(size, alignment, page, access)
     }
 
-    /// Returns about half the address of a new mapping. The kernel places mappings from the highest
-    /// address downward, or from a third of the address space upward. In either case it reaches
-    /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
-    /// the result lies above the new mapping.
+    /// Returns about half the address of a new mapping, without checking that the range is free.
+    /// The kernel places mappings from the highest address downward, or from a third of the address
+    /// space upward. In either case, with addresses of 47 bits or more, it reaches the returned
+    /// address only after tens of terabytes. An emulator may begin at the lowest address; then the
+    /// result lies above the new mapping.
     ///
     /// Does not work with ThreadSanitizer, which keeps its shadow memory at these addresses and
     /// ends the program.
@@ -178,9 +179,9 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: by this function's contract, the caller owns the range, and no longer uses it if
-        // the result differs. The caller owns the target, which is unused. Without MREMAP_FIXED the
-        // kernel ignores the target.
+        // SAFETY: by this function's contract, the caller owns the range, and no code uses
+        // addresses that the call releases. The caller owns the target, which is unused. Without
+        // MREMAP_FIXED the kernel ignores the target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;

@@ -1,8 +1,9 @@
 //! Lock for allocators: it allocates nothing, and can be held across a fork.
 //!
-//! While a lock is held for a fork, the forking thread may still take it, because other libraries'
-//! fork handlers run in that thread and may allocate. Each lock records separately whether it is
-//! held for a fork, because a process may have several allocators, each with its own handlers.
+//! While a lock is held for a fork, the forking thread may still take it with [`Lock::lock`],
+//! because other libraries' fork handlers run in that thread and may allocate. Each lock records
+//! separately whether it is held for a fork, because a process may have several allocators, each
+//! with its own handlers.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,
@@ -49,7 +50,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits until the lock is free, and takes it.
+    /// Waits until the lock is free, and takes it. In the thread that holds the lock for a fork,
+    /// returns a guard immediately.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         match self.try_lock() {
@@ -58,7 +60,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock if it is free.
+    /// Takes the lock if it is free. Otherwise returns `None`, even in the thread that holds it for
+    /// a fork.
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         // Acquire: pairs with the release in `unlock`, so that this thread sees the last holder's
@@ -131,7 +134,8 @@ impl<T> Lock<T> {
         {
             self.acquire_slowly();
         }
-        // Relaxed: only this thread compares the value with its own.
+        // Relaxed: every other thread compares this word only with its own number, which is another
+        // one.
         self.forking.store(thread_pointer(), Relaxed);
     }
 
@@ -143,7 +147,8 @@ impl<T> Lock<T> {
     /// The calling thread holds the lock for a fork, or in the child is the copy of the thread that
     /// held it. No guard of the lock is alive.
     pub unsafe fn release_after_fork(&self) {
-        // Relaxed: only this thread compares the value with its own.
+        // Relaxed: every other thread compares this word only with its own number, which is never
+        // zero.
         self.forking.store(0, Relaxed);
         self.unlock();
     }
@@ -225,7 +230,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-    /// Waits until a thread sleeps on the lock, or until `passed` is set.
+    /// Waits until a thread marks the lock as awaited before it sleeps, or until `passed` is set.
     fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
         while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
             std::thread::yield_now();

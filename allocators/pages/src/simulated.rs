@@ -1,5 +1,5 @@
 //! Simulated operating system. It gets memory from std's allocator, refuses requests on demand, and
-//! panics if a caller breaks the contract.
+//! panics if a caller passes a range that is not reserved.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -19,8 +19,8 @@ const LARGEST_ROOM: usize = 1 << 30;
 struct Region {
     memory: NonNull<u8>,
     layout: Layout,
-    /// One byte for each page, nonzero if the page is released. Bytes are fast under Miri, which
-    /// fills and compares many in one operation.
+    /// One byte for each page, nonzero if the page is not reserved. Bytes are fast under Miri,
+    /// which fills and compares many in one operation.
     released: std::vec::Vec<u8>,
     /// Number of pages that are still reserved.
     reserved: usize,
@@ -29,16 +29,17 @@ struct Region {
     is_room: bool,
 }
 
-/// Number of calls of each function.
+/// Numbers of calls of the functions named below. Calls of `find_room`, `advise` and `processor`
+/// are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Successful and refused calls of `reserve`.
+    /// Calls of `reserve` and `reserve_at`, whether granted or refused.
     pub reserve: usize,
     /// Calls of `protect`.
     pub protect: usize,
     /// Calls of `purge`.
     pub purge: usize,
-    /// Calls of `remap`.
+    /// Calls of `remap` and `detach`.
     pub remap: usize,
     /// Calls of `release`.
     pub release: usize,
@@ -55,7 +56,7 @@ struct State {
     calls: Calls,
 }
 
-/// Memory that a test can count, limit and inspect.
+/// Simulated system, whose memory a test can count, limit and inspect.
 #[derive(Debug)]
 pub struct Simulated {
     state: Mutex<State>,
@@ -114,7 +115,7 @@ impl Simulated {
         self.state().processors.insert(thread_pointer(), processor);
     }
 
-    /// Returns the number of calls of each function so far.
+    /// Returns the numbers of calls so far.
     #[must_use]
     pub fn calls(&self) -> Calls {
         self.state().calls
@@ -184,12 +185,12 @@ impl State {
         Placed::Done
     }
 
-    /// Calls `each` for every region that overlaps the range, with the first and last page of the
-    /// range in that region.
+    /// Calls `each` for every region that overlaps the range, with the index of the range's first
+    /// page in that region and the index behind its last page.
     ///
     /// # Panics
     ///
-    /// If part of the range is not reserved.
+    /// If the range does not consist of whole pages, is empty, or is not wholly reserved.
     fn parts(
         &mut self,
         start: NonNull<u8>,

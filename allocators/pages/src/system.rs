@@ -47,8 +47,8 @@ pub fn thread_pointer() -> usize {
 #[cfg(modelled)]
 pub use crate::atomic::thread_number as thread_pointer;
 
-/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds. Makes
-/// no system call.
+/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds.
+/// Normally makes no system call, because the vDSO answers.
 #[must_use]
 pub fn coarse_milliseconds() -> u64 {
     #[cfg(not(miri))]
@@ -89,11 +89,12 @@ pub fn usage() -> Option<Usage> {
     })
 }
 
-/// Divisor of time. Under Miri all code is slower by about this factor, and programs would
-/// otherwise look at the clock at every step.
+/// Divisor of clock readings. Code is slower by about this factor under Miri, where programs would
+/// otherwise find at every clock check that their interval has passed.
 const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
 
-/// Returns the time of a clock; 0 if the system has no such clock.
+/// Returns the time of a clock in microseconds, divided by [`SLOWER`]; 0 if the system has no such
+/// clock.
 fn microseconds(clock: libc::clockid_t) -> u64 {
     let _errno = KeepErrno::new();
     let mut now = libc::timespec {
@@ -125,7 +126,8 @@ fn membarrier(command: libc::c_int) -> bool {
     !cfg!(miri) && unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0
 }
 
-/// Returns the current limit on the process's address space in bytes; `None` if it is unlimited.
+/// Returns the current limit on the process's address space in bytes; `None` if it is unlimited or
+/// unknown.
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
@@ -164,8 +166,8 @@ pub fn processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Starts a detached thread that receives no signals. Returns false if the system refuses. May
-/// allocate with `malloc`.
+/// Starts a detached thread that calls `body` with null and receives no signals. Returns false if
+/// the system refuses. May allocate with `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     let _errno = KeepErrno::new();
     // SAFETY: all structures are local and initialised before use. The new thread inherits the full

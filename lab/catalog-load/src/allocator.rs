@@ -1,6 +1,7 @@
 //! The global allocator of the workload's binary.
 //!
-//! It passes every request on to the C library's `malloc`, so that a preloaded allocator serves it.
+//! Every request goes to the C library's `malloc`, so that a preloaded allocator can serve the
+//! request.
 
 #[cfg(not(feature = "stats"))]
 use std::alloc::System;

@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the text of a page without its roff markup.
+    /// Returns a manual page without backslashes, so that the hyphens of options are plain.
     fn plain(command: &Command) -> String {
         let (_, page) = page(command).unwrap_or_else(|error| panic!("{error}"));
         String::from_utf8(page).expect("UTF-8").replace('\\', "")
@@ -183,7 +183,8 @@ mod tests {
         }
     }
 
-    /// `cargo run -p heapdrome -- man --markdown >docs/options.md` writes the page.
+    /// `cargo run -p heapdrome -- man --markdown >docs/options.md` writes the page that this test
+    /// compares.
     #[test]
     fn the_page_of_options_in_the_book_is_current() {
         let book = include_str!("../../../docs/options.md");
@@ -196,7 +197,8 @@ mod tests {
         );
     }
 
-    /// Returns the command lines of heapdrome in the code blocks of the README and of the book.
+    /// Returns the command lines of heapdrome in the code blocks of the README, of CONTRIBUTING and
+    /// of the book, each with the path of its page.
     fn commands_of_the_book() -> Vec<(String, String)> {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];

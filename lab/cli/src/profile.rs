@@ -18,8 +18,9 @@ use crate::output::{self, Form};
 /// Prints the profile of a trace, and writes it in the requested formats.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the trace cannot be read or a file already exists; [`Failure::Machine`] if
-/// a file cannot be written. All other files are still written.
+/// [`Failure::Usage`] if the trace cannot be read, or if an output is the trace, another output or,
+/// without `--force`, an existing file; [`Failure::Machine`] if an output cannot be written. All
+/// outputs are checked first; if one fails afterwards, the others are still written.
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let destinations = destinations(arguments);
     destinations.check(&[&arguments.trace])?;

@@ -21,8 +21,8 @@ use crate::output;
 /// Runs a command and writes its allocations into a trace.
 ///
 /// # Errors
-/// If the command cannot be run or fails, if nothing could be recorded, or if the trace cannot be
-/// written.
+/// If the allocator is unavailable, if the command cannot be run or fails, if nothing could be
+/// recorded, or if the trace cannot be written or, without `--force`, already exists.
 pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     let target = &arguments.output;
     let file = check_target(target, arguments.force)?;
@@ -71,7 +71,7 @@ fn check_target(target: &Path, force: bool) -> Result<Option<File>, Failure> {
 }
 
 /// Opens a named pipe for writing. Refuses a pipe without a reader, because opening it would block
-/// until a reader comes. Returns `None` for any other file.
+/// until a reader comes. Returns `None` for any other file, and for a missing file.
 fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
     let is_pipe = |file: std::fs::Metadata| file.file_type().is_fifo();
     if !std::fs::metadata(target).is_ok_and(is_pipe) {
@@ -93,7 +93,8 @@ fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
     })
 }
 
-/// The file of the trace, which is created when its first byte is written.
+/// The file of the trace, which is created when its first byte is written. A named pipe is already
+/// open.
 struct Target<'a> {
     path: &'a Path,
     force: bool,

@@ -15,7 +15,8 @@ use crate::{allocators, output, program, sources};
 ///
 /// # Errors
 /// Returns an error if the result cannot be read, is empty or has no samples for `--csv`, if a file
-/// cannot be written or is the result itself, or if `--deploy` is requested for a collection.
+/// cannot be written or is the result itself, if `--deploy` is requested for a collection, or if no
+/// race has the requested entrant.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = sources::read(&arguments.result)?;
     if let Some(name) = &arguments.entrant {
@@ -100,5 +101,5 @@ fn show_entrant(saved: &Saved, name: &str) -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Width for the evidence of one row.
+/// Maximum width of the evidence of one row.
 const WIDTH: usize = 80;

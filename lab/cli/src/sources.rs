@@ -53,11 +53,11 @@ pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
     Ok(saved)
 }
 
-/// Reads a result that may explain why nothing was measured.
+/// Reads a result. Refuses only an empty collection, because a result without measurements may
+/// explain their absence.
 ///
 /// # Errors
-/// Returns an error if the result cannot be read, or has neither races nor claims, tables and
-/// times.
+/// Returns an error if the result cannot be read, or is a collection without any part.
 pub fn read(path: &Path) -> Result<Saved, Failure> {
     let saved = named(path)?;
     refuse_untold(path, &saved)?;
@@ -83,7 +83,7 @@ pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
     }
 }
 
-/// Refuses a collection without measurements, unless it explains their absence.
+/// Refuses a collection without any part: races, claims, tables and others.
 fn refuse_untold(path: &Path, saved: &Saved) -> Result<(), Failure> {
     match saved {
         Saved::Collection(all) if all.races.is_empty() && all.claims.is_empty() => {
@@ -98,7 +98,7 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
         Saved::Collection(races) => {
             let empty = races.races.iter().all(|race| race.result.rounds == 0);
-            // A search that an older heapdrome saved tests no claims of a document.
+            // A search that an older heapdrome saved has tables, but neither searches nor claims.
             let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
             let no_parts = races.misuse().is_empty()
                 && races.ccdfs().is_empty()

@@ -95,7 +95,8 @@ fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs every kind of misuse under every allocator, and prints the outcomes.
+/// Runs the selected kinds of misuse under the selected allocators, and prints and writes the
+/// outcomes.
 fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     refuse(arguments)?;
     let engine = progress::engine()?;

@@ -10,7 +10,7 @@ use heapdrome_schema::{
 
 use crate::failure::Failure;
 
-/// Ending of the file's name, after the whole name of the trace.
+/// Suffix that is appended to the file name of the trace.
 const ENDING: &str = ".fidelity.json";
 
 /// Returns the path of the file for a trace's check.
@@ -63,7 +63,7 @@ pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes the result of a check beside its trace.
+/// Writes the result of a check beside its trace, and returns the path of the file.
 ///
 /// # Errors
 /// When a file that is not a check's result exists there, or the result cannot be written.

@@ -8,7 +8,8 @@ use crate::failure::Failure;
 /// Folders of a process's own file descriptors.
 const DESCRIPTORS: [&str; 2] = ["/dev/fd/", "/proc/self/fd/"];
 
-/// Returns the executable file of `program`, resolved from `directory`; `None` if there is none.
+/// Returns the executable file of `program`; `None` if there is none. A path is resolved from
+/// `directory`. A name without a slash is searched for in `PATH`.
 pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         let path = directory.join(program);
@@ -77,8 +78,8 @@ fn runnable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Metadata of a file that change whenever its content changes. Comparing them replaces reading the
-/// content.
+/// Metadata of a file that changes whenever the content does. Comparing fingerprints avoids reading
+/// the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     device: u64,

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::published;
 use crate::regions::{PAGE, REGION};
 
-/// Sizes of the regions in bytes, one for each size class.
+/// Sizes of the regions in bytes: the five smallest size classes of lgalloc.
 const SIZES: [usize; 5] = [REGION, 2 * REGION, 4 * REGION, 8 * REGION, 16 * REGION];
 
 /// A region of any size. Its owner must return it.

@@ -23,7 +23,8 @@ pub const STOP: u8 = 2;
 /// would take a core from the readers.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Number of reads after which a reader of lgalloc is replaced. They amount to many batches.
+/// Number of reads that one lgalloc `Reader` performs, in many batches, before a new `Reader`
+/// replaces it.
 const READS: usize = 1 << 12;
 
 /// State that all threads share.

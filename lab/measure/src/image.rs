@@ -10,13 +10,12 @@ use heapdrome_system::kernel::keyed;
 /// mapping may also begin where a library ends, but it is larger.
 const MOST_ZEROED: u64 = 1 << 20;
 
-/// Returns the image of a process; `None` if it cannot be read.
+/// Returns the resident memory of a process's image; `None` if it cannot be read.
 pub(crate) fn of(pid: libc::pid_t) -> Option<ImageMemory> {
     let bytes = fs::read(format!("/proc/{pid}/smaps")).ok()?;
     Some(parse(&String::from_utf8_lossy(&bytes)))
 }
 
-/// One mapping.
 #[derive(Clone, Copy, Default)]
 struct Mapping<'a> {
     begin: u64,

@@ -14,14 +14,14 @@ use crate::tree::Process;
 
 /// Default time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor of the elapsed time: two readings are at most this quotient apart. Readings are thus
-/// denser at the beginning, so that a short run has some, too.
+/// Divisor of the elapsed time. At the beginning, the next reading is due after `elapsed / EARLY`,
+/// so that a short run has some readings, too.
 const EARLY: u32 = 8;
 /// Reciprocal of the maximum share of a run's time that readings take.
 pub(crate) const SHARE: u32 = 20;
 
-/// Determines when the next reading is due: after [`INTERVAL`], or sooner at the beginning.
-/// Readings are rare enough to take at most one [`SHARE`]th of the time.
+/// Schedule of readings. The next one is due [`INTERVAL`] after the previous one, or sooner at the
+/// beginning. Readings are rare enough to take at most one [`SHARE`]th of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     started: Instant,

@@ -40,8 +40,8 @@ impl Race {
     }
 
     /// Runs one entrant once, without recording it, and returns whether the run succeeded. The
-    /// caller uses its duration to estimate the end of the race. An entrant that fails here stays
-    /// in the race; it leaves when it fails in a round.
+    /// caller measures the duration of this call to estimate the end of the race. An entrant that
+    /// fails here stays in the race.
     ///
     /// # Errors
     /// See [`Race::next_round`].
@@ -59,8 +59,9 @@ impl Race {
     /// An interrupted round is completed. Each run is on disk before the next one starts.
     ///
     /// # Errors
-    /// When something other than an entrant fails. After [`MeasureError::LibraryChanged`] the
-    /// caller may take the proof again, call [`Race::accept_library`], and continue the round.
+    /// When something other than an entrant fails, or the interrupt flag is set. After
+    /// [`MeasureError::LibraryChanged`] the caller may take the proof again, call
+    /// [`Race::accept_library`], and continue the round.
     pub fn next_round(
         &mut self,
         events: &mut dyn FnMut(Event<'_>),

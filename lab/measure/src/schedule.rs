@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::environment::PAD_LIMIT;
 
-/// Numbers of the random streams that are derived from one seed. Each purpose has its own stream,
-/// so its draws do not depend on the number of draws for other purposes.
+/// First stream of each purpose. Each round's order and each run's padding has its own random
+/// stream of one seed, so no draw depends on the number of other draws.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 

@@ -21,8 +21,9 @@ fn server_plan(serve: &str, load: &str, folder: &Path) -> Plan {
     plan
 }
 
-/// A time limit that the test exceeds, and one that it does not exceed even on a busy machine.
+/// Time limit that the test exceeds.
 const SHORT: Nanoseconds = Nanoseconds(700_000_000);
+/// Time limit that the test does not exceed, even on a busy machine.
 const LONG: Nanoseconds = Nanoseconds(120_000_000_000);
 
 #[test]

@@ -44,8 +44,8 @@ impl Digits {
     }
 
     /// Returns the steps that contain blocks, the smallest first: the power of two above all
-    /// quantities of the step, and its blocks. Each quantity except 0 is at least half of that
-    /// power.
+    /// quantities of the step, and its blocks. Unless the histogram was [`widened`](Self::widened),
+    /// each quantity except 0 is at least half of that power.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Amount)> + '_ {
         let places = self.0.iter().enumerate();
         places
@@ -80,7 +80,7 @@ impl Digits {
         self.steps().map(size).collect()
     }
 
-    /// Returns all blocks.
+    /// Returns the sum over all steps.
     #[must_use]
     pub fn total(&self) -> Amount {
         let mut total = Amount::default();

@@ -5,13 +5,13 @@ use heapdrome_statistics::{Growth, only_grows};
 
 use crate::amount::Amount;
 
-/// Maximum number of times at which live bytes are known.
+/// Maximum number of cells. Live bytes are known at the end of each cell.
 const CELLS: u64 = 256;
 
-/// Initial binary logarithm of the nanoseconds between two times.
+/// Binary logarithm of the initial width of a cell in nanoseconds.
 const FINEST: u32 = 12;
 
-/// Minimum number of times from which a trend is computed.
+/// Minimum number of cells from which a trend is computed.
 const FEWEST: usize = 40;
 
 /// Minimum run time of a process whose stacks are suspected, in nanoseconds. The memory of a
@@ -26,17 +26,17 @@ const WARM_UP: f64 = 0.25;
 /// long-lived data then.
 const CLEAN_UP: f64 = 0.05;
 
-/// Minimum number of times at which the live bytes of a suspect changed. A smaller number of
-/// changes are single events.
+/// Minimum number of cells in which the live bytes of a suspect changed. Fewer changes are single
+/// events, not a trend.
 const CHANGES: usize = 10;
 
-/// Probability of suspecting any stack in a process whose stacks do not grow.
+/// Maximum probability of suspecting any stack in a process whose stacks do not grow.
 const ERROR: f64 = 0.05;
 
 /// A stack whose live bytes only grow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suspect {
-    /// The number of the stack.
+    /// Number of the stack in the trace.
     pub stack: u32,
     /// Growth of the stack's live bytes, in bytes per second.
     pub per_second: f64,
@@ -52,7 +52,7 @@ pub struct Suspect {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     begin: Option<u64>,
-    /// Binary logarithm of the nanoseconds of a cell.
+    /// Binary logarithm of a cell's width in nanoseconds.
     shift: u32,
 }
 

@@ -69,9 +69,9 @@ impl Sampling {
 
     /// Returns the blocks and bytes that a recorded block represents.
     ///
-    /// The number of blocks is rounded up or down at random, by a hash of the block's number. So it
-    /// is right on average, and always the same for one block: its free subtracts as much as its
-    /// request added.
+    /// A hash of the block's number decides whether the number of blocks is rounded up or down. The
+    /// rounded number is right on average, and always the same for one block, so a free subtracts
+    /// the amount that the request added.
     pub(crate) fn weigh(self, size: u64, block: u64) -> Weighed {
         if self.is_whole() {
             return Weighed {

@@ -15,15 +15,15 @@ pub struct Allocator {
     /// Sources that `round` follows.
     pub source: &'static str,
     /// Returns the bytes that a block of this size and alignment takes. The alignment is a power of
-    /// two, and the size is at most [`LARGEST_SIZE`].
+    /// two, or 0 for none. The size is at most [`LARGEST_SIZE`].
     pub round: fn(size: u64, alignment: u64) -> u64,
 }
 
 /// Number of [`ALLOCATORS`].
 pub const COUNT: usize = 6;
 
-/// Maximum size. A request for more counts as one of this size, since no address space has room for
-/// more.
+/// Maximum size. A larger request counts as a request of this size, because no address space has
+/// room for it.
 pub const LARGEST_SIZE: u64 = 1 << 47;
 
 /// The allocators whose size classes are known.
@@ -63,9 +63,9 @@ pub const ALLOCATORS: [Allocator; COUNT] = [
 const KIB: u64 = 1 << 10;
 const PAGE: u64 = 4 * KIB;
 
-/// Returns the bytes that glibc takes: 8 more for a header, in steps of 16, at least 32. A block
-/// that `malloc` maps separately takes whole pages; that is ignored here, because its threshold
-/// changes as the program runs.
+/// Returns the bytes that glibc takes: 8 more for a header, in steps of 16, at least 32. Blocks
+/// that `malloc` maps separately, in whole pages, get no special treatment, because the threshold
+/// for them changes as the program runs.
 fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }
@@ -95,15 +95,15 @@ fn jemalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns a quarter of the largest power of two below `size`, which exceeds 1: the step between
-/// four classes for each doubling.
+/// Returns a quarter of the largest power of two below `size`: the step between four classes for
+/// each doubling. `size` exceeds 1.
 fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }
 
 /// Returns the bytes that mimalloc takes: 8 or 16, steps of 16 to 64, one of four classes for each
-/// doubling up to 512 KiB, then pages. A request takes a larger block if its class does not have
-/// its alignment.
+/// doubling up to 512 KiB, then pages. A request takes a larger block if the blocks of its class
+/// lack the requested alignment.
 fn mimalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_WITHIN: u64 = 64 * KIB;
     let class = mimalloc_class(size);

@@ -16,10 +16,11 @@ pub struct Code {
     pub stacks: Vec<Vec<Frame>>,
 }
 
-/// Blocks of one stack. If only some blocks have a stack, they represent the others.
+/// Blocks of one stack. If only some blocks have a stack, the blocks with a stack represent all
+/// blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackUse {
-    /// Number of the stack; `None` for blocks that lack theirs.
+    /// Number of the stack in the trace; `None` for blocks without a stack.
     pub stack: Option<u32>,
     /// Blocks that were requested.
     pub made: Amount,
@@ -46,8 +47,7 @@ impl StackUse {
 
 /// The stacks of one process.
 ///
-/// The blocks of the peak are known without copying all stacks at each new peak: see
-/// [`Classes`](crate::classes::Classes).
+/// The blocks at the peak are derived as in [`Classes`](crate::classes::Classes).
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     sampling: Option<Sampling>,
@@ -77,15 +77,15 @@ struct Entry {
 pub(crate) struct Event {
     pub stack: Option<u32>,
     pub size: u64,
-    /// The number of the block.
+    /// Number of the block in the trace.
     pub block: u64,
     /// Time at which the block is made or freed.
     pub time: u64,
 }
 
 impl Stacks {
-    /// Creates the state. `blocks` is the sample of blocks, and `stacks` that of blocks with a
-    /// stack.
+    /// Creates the stacks of a process. `blocks` is the sample of all blocks, and `stacks` is the
+    /// sample of blocks with a stack.
     pub(crate) fn new(blocks: Sampling, stacks: Option<Sampling>) -> Self {
         Self {
             sampling: stacks,
@@ -214,7 +214,7 @@ impl Entry {
     }
 }
 
-/// Adds the stacks of another process to those of several.
+/// Adds the stacks of one process to the sums over several processes.
 pub(crate) fn add(all: &mut Vec<StackUse>, other: &[StackUse]) {
     for one in other {
         match all.binary_search_by_key(&one.stack, |own| own.stack) {

@@ -11,13 +11,13 @@ const DEVIATIONS: f64 = 1.96;
 /// Processor time in nanoseconds, estimated from the timed calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeInAllocator {
-    /// Time in the allocator.
+    /// Time of all calls in the allocator.
     pub allocator: f64,
     /// Half of the 95% interval of `allocator`.
     pub half_width: f64,
     /// All processor time, without that of the recorder.
     pub processor: f64,
-    /// Number of calls.
+    /// Number of all calls, timed or not.
     pub calls: u64,
     /// Number of calls that were timed.
     pub timed: u64,
@@ -26,7 +26,7 @@ pub struct TimeInAllocator {
     pub left_out: u64,
 }
 
-/// Reason why the share is unknown.
+/// Reason why the share of time in the allocator is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untimed {
     /// The trace has a sample of blocks, for which no calls are timed.
@@ -51,7 +51,7 @@ impl TimeInAllocator {
         [-1.0, 1.0].map(|side| self.part(self.allocator + side * self.half_width))
     }
 
-    /// Returns the mean time of a call in the allocator.
+    /// Returns the mean time of a call in the allocator, in nanoseconds.
     #[must_use]
     pub fn per_call(&self) -> f64 {
         self.allocator / self.calls.max(1) as f64
@@ -67,7 +67,8 @@ impl Profile {
     /// total is known.
     ///
     /// # Errors
-    /// Returns an error if it is known for no process, or if too few calls were timed.
+    /// Returns an error if the trace is sampled, if no process has a known total, or if too few
+    /// calls were timed.
     pub fn time_in_allocator(&self) -> Result<TimeInAllocator, Untimed> {
         if !self.sampling().is_whole() {
             return Err(Untimed::Sampled);
@@ -142,7 +143,7 @@ mod tests {
             calls: 100 * timed,
             timed,
             left_out: 3,
-            // One half takes 10 ns and the other 30 ns.
+            // One half of the calls takes 10 ns, and the other half takes 30 ns.
             nanoseconds: 20.0 * timed as f64,
             squares: 500.0 * timed as f64,
             recording: 5.0 * timed as f64,

@@ -13,7 +13,7 @@ const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 /// Program that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// Name of the program on the command line.
+    /// Name under which the program was found.
     pub name: String,
     /// Path of the program.
     pub path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Wanted<'a> {
     pub what: &'static str,
     /// Names of the program to find, best first.
     pub names: &'a [&'static str],
-    /// The package to install.
+    /// Instruction for installing the program.
     pub advice: &'static str,
 }
 
@@ -46,8 +46,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns the first program of this name in `path`, a list like `PATH`. A name with a `/` is
-/// itself a path.
+/// Returns the first program of this name in `path`, a list like `PATH`. Skips wrappers and
+/// relative folders. A name with a `/` is itself a path.
 pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> {
     if name.contains('/') {
         return is_program(Path::new(name)).then(|| Tool {
@@ -82,7 +82,7 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Checks whether the file is a wrapper or a link to one, as in `/usr/lib/ccache`.
+/// Returns whether the file is a wrapper or a link to one, as in `/usr/lib/ccache`.
 fn is_wrapper(path: &Path) -> bool {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real.file_name()

@@ -7,8 +7,8 @@ use heapdrome_witness::ring::Timing;
 
 use crate::clock::Clock;
 
-/// Returns the processor time of a process when it exited, in nanoseconds; `None` if it ended
-/// otherwise.
+/// Returns the processor time of a process at its exit, in nanoseconds; `None` if the process ended
+/// without a normal exit.
 pub(crate) fn at_exit<'a>(rings: impl Iterator<Item = &'a Timing>) -> Option<u64> {
     // Relaxed: the process has ended.
     let times = rings.map(|ring| ring.processor_time.load(Ordering::Relaxed));
@@ -25,7 +25,8 @@ pub(crate) fn of_rings<'a>(
         let words = rings.clone().map(|ring| of(ring).load(Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)
     };
-    // A sum of times is negative if the readings of the counter took longer than they usually do.
+    // A total is negative if reading the counter took longer than the usual cost that was
+    // subtracted.
     let ticks = |of| clock.nanoseconds(sum(of).cast_signed().max(0).cast_unsigned());
     let timed = TimedCalls {
         calls: sum(|timing| &timing.calls),

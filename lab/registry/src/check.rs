@@ -44,13 +44,13 @@ pub struct CheckResult {
     pub source: PathBuf,
     /// Shell command that runs the check program once more.
     pub again: String,
-    /// Outcome.
+    /// Outcome of the program.
     pub outcome: CheckOutcome,
     /// Remarks that are not faults, such as `lacks pvalloc`.
     pub notes: Vec<String>,
 }
 
-/// Compiled programs of a level.
+/// Compiled programs of a level and of all lower levels.
 #[derive(Debug)]
 pub struct Checks {
     compiled: Compiled,
@@ -58,10 +58,11 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Compiles the programs of a level into the cache, unless the cache already contains them.
+    /// Compiles the programs of a level and of all lower levels into the cache, unless the cache
+    /// already contains them.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written.
+    /// When a compiler is missing or fails, the cache cannot be written, or the user interrupts.
     pub fn prepare(cache: &Cache, level: Level) -> Result<Self, RegistryError> {
         let mut sources: Vec<&'static Source> = Vec::new();
         for check in of_level(level) {
@@ -84,8 +85,8 @@ impl Checks {
     }
 
     /// Runs the programs under an entrant, the basic ones first, and passes each result to
-    /// `finished` when its program ends. Skips all further programs if another allocator served a
-    /// basic program.
+    /// `finished` when its program ends. Skips the programs of higher levels if
+    /// another allocator served a basic program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.

@@ -24,8 +24,8 @@ fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
 }
 
-/// Builds the smallest allocator, checks it, and removes it. Reports a skip if the package cannot
-/// be fetched.
+/// Builds the smallest allocator, checks it, and removes it. Reports a skip if its sources cannot
+/// be fetched, or a program that the build needs is missing.
 #[test]
 fn the_smallest_allocator_is_built_checked_and_removed() {
     let (_folder, cache, mut registry) = place();

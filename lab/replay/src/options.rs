@@ -4,20 +4,23 @@ use std::fmt::{self, Display};
 
 pub use heapdrome_schema::ReplaySpeed as Speed;
 
-/// How each new block is touched.
+/// Way of writing to each new block. A resize only writes to the added bytes, except for `Check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Touch {
     /// Writes nothing.
     None,
-    /// Writes its first word.
+    /// Writes the first word of the block. Writes nothing after a resize, unless the old size was
+    /// 0.
     First,
-    /// Writes a word in each of its pages.
+    /// Writes a word in each page of the block. After a resize that grows a block ahead of need,
+    /// omits the pages at the end that a program is expected to leave unused.
     #[default]
     Pages,
-    /// Writes all of it.
+    /// Writes all bytes of the block.
     All,
-    /// Writes a pattern into all of a block of up to 4 KiB, or into both ends of a larger one and
-    /// words between them, and compares it before the block is freed or resized. Not for measuring.
+    /// Writes a pattern, and compares it before the block is freed, after it was resized, and at
+    /// the end. The pattern covers all of a block of up to 4 KiB, and of a larger block both ends
+    /// and words between them. Not for measuring.
     Check,
 }
 

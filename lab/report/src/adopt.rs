@@ -132,7 +132,8 @@ fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     words.collect()
 }
 
-/// Returns the environment variables to set, beginning with `LD_PRELOAD`.
+/// Returns the environment variables to set: `LD_PRELOAD` if there are libraries, then the
+/// settings.
 fn variables(adoption: &Adoption) -> Vec<(String, String)> {
     let paths: Vec<_> = adoption
         .preload

@@ -72,8 +72,8 @@ impl Brief<'_> {
         })
     }
 
-    /// Returns the instructions to use the winner, the command that prints the full output, and the
-    /// conclusion.
+    /// Returns the instructions to use the winner if there is one, the command that prints the full
+    /// output, and the conclusion.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();
         let name = reproduce::for_the_eye(&[self.name.to_owned()]);
@@ -107,7 +107,7 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
 }
 
 /// Returns a sentence on the number of served processes, such as `each allocator served malloc in
-/// 12 of 12 processes.`
+/// 12 of 12 processes.` `None` if no entrant has a valid row.
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -139,7 +139,8 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Lists the entrants without a valid row, grouped by the reason.
+/// Lists the entrants without a valid row, grouped by the reason. Only the first [`REASONS`]
+/// reasons are printed.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
@@ -180,7 +181,8 @@ fn why_not(entrant: &EntrantResult) -> String {
     }
 }
 
-/// Returns the remarks on the race that fit into `room` lines. `--full` prints all remarks.
+/// Returns the first remarks on the race, shortened to [`LINES_OF_ONE`] lines each, as far as they
+/// fit into `room` lines. `--full` prints all remarks.
 fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
     let mut left = room;
@@ -195,7 +197,8 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
 }
 
 /// Returns the line that runs the command under `entrant`: with its environment if the line fits
-/// into `room` characters, otherwise with `heapdrome exec`.
+/// into `room` characters, otherwise with `heapdrome exec`. If neither fits, `COMMAND` replaces the
+/// command.
 fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));

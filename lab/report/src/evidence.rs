@@ -1,4 +1,4 @@
-//! All recorded data of one entrant, compared with the baseline.
+//! The figures of one entrant in detail, compared with the baseline's.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::reason::reason_for;
 use crate::table::{self, Column};
 use crate::words::{self, NONE};
 
-/// Width of a name in characters.
+/// Maximum width of a name in characters.
 const NAME: usize = 12;
 
 /// Width of the longest bar of the sizes in characters.
@@ -31,7 +31,7 @@ const RATIOS: &str = "A ratio comes from the pairs of values within each round, 
                       figure (a fault, a microsecond), so 0 and 1 have the ratio 1.000.";
 
 /// Returns the evidence of the entrant of this name, in lines of at most `width` characters.
-/// Returns `None` if the race had no such entrant.
+/// Returns `None` if the race had no such entrant. The baseline's twin does not count.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
     let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
     let row = result.entrants.iter().find(known)?;
@@ -64,8 +64,8 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// Formats the time in page faults. This time does not limit the possible savings of other
-/// allocators.
+/// Formats the time in page faults; empty if the cost of a fault or the number of faults is
+/// unknown. This time does not limit the possible savings of other allocators.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -275,7 +275,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Makes a table of the lines that have a figure.
+    /// Makes a table of the lines in which a row has a figure. If `compared` is set, a column shows
+    /// the ratios to the baseline.
     fn table(&self, lines: &[Line], compared: bool) -> Vec<String> {
         let told = |line: &&Line| {
             let rows = [Some(self.row), self.baseline].into_iter().flatten();
@@ -318,7 +319,7 @@ pub(crate) fn bar(amount: u64, most: u64) -> String {
     "█".repeat(length.clamp(1, BAR))
 }
 
-/// Lists the numbers of blocks by size, each with a bar.
+/// Lists the numbers of blocks by size, each with a bar; empty if there are no blocks.
 fn sizes(seen: &Evidence) -> Vec<String> {
     let most = seen.sizes.iter().map(|size| size.blocks).max().unwrap_or(0);
     if most == 0 {

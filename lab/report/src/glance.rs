@@ -1,4 +1,5 @@
-//! The narrow table of the default output: each judged figure with its ratio to the baseline.
+//! The narrow table of the default output: wall time, processor time and memory, each with its
+//! ratio to the baseline.
 
 use heapdrome_schema::{Bytes, Claim, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
@@ -9,7 +10,7 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
-/// Mark before a ratio whose interval contains 1.
+/// Mark before a ratio that shows no difference, or is unknown.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
 /// Mark after a ratio if the replay was shown to differ from its program in this figure.
@@ -116,9 +117,9 @@ fn is_missed(sheet: &Sheet<'_>, entrant: &EntrantResult, figure: Figure) -> bool
 /// Returns the column of one figure: its value, its ratio, and the interval; `None` if no entrant
 /// has the figure.
 ///
-/// The baseline's value is its median. A rival's value is its ratio times that median. Medians over
-/// all runs would follow drifts of the machine and may cover different rounds; ratios within rounds
-/// avoid both.
+/// The baseline's value is its median. A rival's value is its ratio times that median, or its own
+/// median if it was not compared. Medians over all runs would follow drifts of the machine and may
+/// cover different rounds; ratios within rounds avoid both.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
     let median = |entrant| Some(figure.series(sheet, entrant)?.median);
@@ -193,7 +194,8 @@ struct Unit {
 }
 
 impl Unit {
-    /// Returns the unit that suits the baseline's median, or else the first known median.
+    /// Returns the unit that suits the baseline's median, or else the first known median; `None` if
+    /// no median is known.
     fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
         let median = |entrant: &EntrantResult| {
             let median = figure.series(sheet, entrant)?.median;

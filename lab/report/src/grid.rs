@@ -16,7 +16,7 @@ use crate::words::{self, NONE};
 pub(crate) struct Extent {
     /// Maximum width of names, in characters.
     pub(crate) name: usize,
-    /// Whether each ratio of time has its interval.
+    /// Whether each ratio of wall time has its interval.
     pub(crate) time_interval: bool,
     /// Whether each ratio of memory has its interval.
     pub(crate) memory_interval: bool,
@@ -200,7 +200,7 @@ fn verdict(compared: &Comparison, interval: bool) -> String {
     }
 }
 
-/// Returns the number of calls that reached the allocator.
+/// Formats the number of calls that reached the allocator.
 fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }
@@ -243,8 +243,8 @@ pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the table of proofs: for each row, the object that served malloc, the number of
-/// processes, and the number of calls.
+/// Returns the table of proofs: for each entrant except the twin, its version, the object that
+/// served malloc, the number of calls, and the number of processes.
 pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> Vec<Column> {
     let rows = Rows(
         sheet

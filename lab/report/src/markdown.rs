@@ -34,7 +34,7 @@ impl Exporter for Markdown {
 pub(crate) struct Page(pub(crate) String);
 
 impl Page {
-    /// Adds all known facts about a race.
+    /// Adds the tables and the texts of a race.
     pub(crate) fn race(&mut self, result: &RaceResult) {
         let sheet = Sheet::new(result);
         let page = self;
@@ -140,7 +140,8 @@ impl Page {
         }
     }
 
-    /// Adds the entrants without a valid row, with the last lines of their standard error.
+    /// Adds the entrants without a valid row, with the reasons and the last lines of their standard
+    /// error.
     fn not_counted(&mut self, sheet: &Sheet<'_>) {
         if !sheet.out.is_empty() {
             self.paragraph("**Not counted**:");

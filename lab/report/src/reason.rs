@@ -1,8 +1,8 @@
 //! The reason why an entrant is better than the baseline: one sentence, chosen from the
 //! measurements.
 //!
-//! A cause is named only if its own figure accounts for at least a third of the gain. This sets no
-//! limit to what another allocator could achieve.
+//! A cause of a gain in time is named only if its own figure accounts for enough of the gain. This
+//! sets no limit to what another allocator could achieve.
 
 mod cause;
 
@@ -32,7 +32,7 @@ pub struct Reason {
     pub gain: Gain,
     /// The cause that the evidence supports.
     pub cause: Cause,
-    /// A setting of the baseline's allocator that has this effect without another library.
+    /// A setting of the baseline's allocator that reaches much of the gain without another library.
     pub setting: Option<Setting>,
 }
 
@@ -46,7 +46,7 @@ pub enum Gain {
     Memory(f64),
 }
 
-/// A cause that accounts for enough of a gain.
+/// A cause that accounts for enough of a gain, or the reason why none is named.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// Fewer page faults.
@@ -86,11 +86,12 @@ pub enum Cause {
     },
     /// None of the recorded figures accounts for the gain.
     Unexplained {
-        /// Share of the saved processor time that is saved in calls of the allocator, if it is
-        /// substantial.
+        /// Share of the saved processor time that is saved in calls of the allocator, if it is not
+        /// negligible.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not explain the gain, and no run tracked every block.
+    /// The timed runs do not explain the gain. Under the entrant or the baseline, no run tracked
+    /// every block.
     Unfollowed,
 }
 
@@ -104,9 +105,9 @@ pub struct Setting {
     pub share: Option<f64>,
 }
 
-/// Returns the reason why the leading entrant is better than the baseline. The leading entrant is
-/// the fastest; if none was shown to be faster, the smallest. Returns `None` if none was shown to
-/// be better.
+/// Returns the reason why the leading entrant is better than the baseline. The leading entrant has
+/// the lowest ratio of wall time among those that were shown to be faster. If none was, the same
+/// applies to processor time, then to peak memory. Returns `None` if none was shown to be better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));
@@ -165,7 +166,8 @@ fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Optio
     versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
 }
 
-/// Returns the setting of the baseline's library that has at least [`HALF`] of the gain.
+/// Returns the best setting of the baseline's library, if it has at least [`HALF`] of the gain.
+/// Returns `None` if the leading entrant is itself a setting.
 fn setting(
     result: &RaceResult,
     leader: &EntrantResult,
@@ -307,7 +309,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Rounds to two digits, because more would suggest a false accuracy.
+/// Rounds to one decimal below 10, and to a whole number from there on, because more digits would
+/// suggest a false accuracy.
 fn two_digits(times: f64) -> f64 {
     if times < 9.95 {
         (times * 10.0).round() / 10.0

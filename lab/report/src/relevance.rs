@@ -43,7 +43,7 @@ pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
     little_time_remark(entrants).is_some()
 }
 
-/// Returns the baseline, and a proof that counted its calls; `None` if there is no such proof.
+/// Returns the baseline and its proof; `None` if the proof is missing or comes from another cell.
 fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
     let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
     let proof = baseline.proof.as_ref()?;
@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time; `None` if it may. Malloc cannot affect time if
-/// there are few calls, and either few bytes or nearly equal page faults of all entrants. In
-/// addition, no difference in time may have been shown.
+/// Returns the reason why malloc cannot affect time; `None` if it may, or if there are no `rivals`.
+/// The reason requires three conditions: there are few calls; there are few bytes, or all entrants
+/// have nearly equal page faults; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,

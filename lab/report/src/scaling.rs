@@ -12,14 +12,16 @@ pub(crate) struct Scaling {
     pub(crate) heading: String,
     /// The allocators.
     pub(crate) names: Column,
-    /// Columns of the table: one for each value, then the knee.
+    /// Columns of the table: one for each value except the first, then the knee if it is known and
+    /// the table shows it.
     pub(crate) columns: Vec<Column>,
 }
 
 /// Function that selects a factor of a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// Returns the tables of a sweep: degradation, and degradation per processor if it differs.
+/// Returns the tables of a sweep: degradation, and degradation per processor if it differs. Names
+/// have at most `width` characters.
 pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();
@@ -128,7 +130,7 @@ pub(crate) fn interval(factor: &Factor) -> String {
     format!("{ratio:.2} ({low:.2} to {high:.2})")
 }
 
-/// Formats a knee, such as `4`, `2 to 8` or `beyond 16`.
+/// Formats a knee, such as `4`, `2 to 8`, `2 or later` or `beyond 16`.
 fn knee(curve: &ScalingCurve) -> String {
     let Some(Knee { certain, possible }) = &curve.knee else {
         return NONE.to_owned();
@@ -148,7 +150,7 @@ fn knee(curve: &ScalingCurve) -> String {
     }
 }
 
-/// Returns notes on these tables for the reader.
+/// Returns notes that explain the tables of a sweep.
 pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Formatting of ratios and amounts. Only this module converts figures to text.
+//! Formatting of ratios and amounts, common to all output formats.
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
@@ -76,7 +76,7 @@ pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
 }
 
-/// Formats a ratio as in the JSON, such as `1.002 (0.990 to 1.013)`.
+/// Formats a ratio with its interval, not as a percentage: `1.002 (0.990 to 1.013)`.
 pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -137,8 +137,8 @@ pub(crate) fn bare_ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
-/// Returns the number of decimals with which a ratio has three significant digits: at least three,
-/// and up to nine for ratios below 0.1.
+/// Returns the number of decimals with which a ratio has at least three significant digits: three,
+/// or up to nine for ratios below 0.1.
 fn ratio_decimals(ratio: f64) -> usize {
     let has_few = |decimals: &usize| ratio.abs() * 10_f64.powi(*decimals as i32) < 99.5;
     match ratio {
@@ -211,7 +211,7 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// Percentage above which a factor is easier to read.
+/// Factor, and percentage, from which only a lower limit is printed.
 const ABSURD: f64 = 1000.0;
 
 /// Names an interval that misses the truth with the probability `alpha`: `95% interval`.
@@ -271,7 +271,7 @@ fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
     entrant::median(series).map_or_else(|| NONE.to_owned(), tell)
 }
 
-/// Formats a number in at most seven characters, such as `1.24k` or `62.8M`.
+/// Formats a number with about three significant digits, such as `1.24k` or `62.8M`.
 pub(crate) fn short_number(value: f64) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let size = value.abs();
@@ -287,7 +287,7 @@ pub(crate) fn short_number(value: f64) -> String {
     }
 }
 
-/// Formats `value` with three significant digits.
+/// Formats `value` with up to three significant digits, but with its whole part in full.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
@@ -317,7 +317,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the better direction as a word that follows a metric's name.
+/// Returns the better direction, in words that follow a metric's name.
 pub(crate) fn direction(better: Better) -> &'static str {
     match better {
         Better::Lower => "lower is better",

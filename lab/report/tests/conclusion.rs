@@ -12,7 +12,7 @@ use races::{compared, empty, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Returns the advice of a conclusion, without its sentences.
+/// Formats the advice of a race, such as `mimalloc2 for Wall`.
 fn advised(result: &RaceResult) -> String {
     match Conclusion::of(result).advice {
         Advice::Take {
@@ -87,9 +87,9 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
     let beside = |one| race(&[("mimalloc2", FAST), ("jemalloc", one)], ALL_EVEN);
     advises([
         ("jemalloc for Wall", beside(small(0.75))),
-        // Shown to be slower.
+        // The rival was shown to be slower.
         ("mimalloc2 for Wall", beside(small(0.80))),
-        // Not shown to be smaller.
+        // The rival was not shown to be smaller.
         ("mimalloc2 for Wall", beside(large)),
         // The rival uses less memory, but its estimated time is longer by a larger factor.
         (
@@ -171,7 +171,7 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
-/// A ratio that was shown to be below 1, but within 2% of it.
+/// A ratio that was shown to be below 1, but not by more than 2%.
 const LITTLE: (f64, f64) = (0.99, 0.002);
 
 #[test]
@@ -269,7 +269,7 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
     let what = "Stay with system: malloc hardly matters here. The command's calls of malloc take less than 1%";
     assert!(told.starts_with(what), "{told}");
     assert!(!told.contains("Run the race longer"), "{told}");
-    // Calls that take 10% of the processor time may matter.
+    // Calls that may take more than 1% of the processor time may matter.
     for row in &mut result.entrants {
         row.proof.as_mut().expect("a proof").calls = 135_000_000;
     }

@@ -1,4 +1,5 @@
-//! The names of drawings, which must be unique, and the order of their rows.
+//! The names of drawings, which must be unique, the order of their rows, and the colours of their
+//! curves.
 
 mod races;
 #[path = "races/workload.rs"]

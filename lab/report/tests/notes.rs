@@ -6,7 +6,8 @@ use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use scraper::{Html, Selector};
 
-/// Returns the race as text, as Markdown and as a page, without line breaks.
+/// Returns the race as text and as Markdown, in lines so wide that no sentence is wrapped, and the
+/// list entries of its page.
 fn forms(result: &RaceResult) -> [String; 3] {
     let terminal = Terminal {
         width: 1000,

@@ -48,7 +48,7 @@ fn timed() -> RaceResult {
     result
 }
 
-/// Returns a race in which every text is hostile.
+/// Returns a race with hostile texts in many fields.
 fn hostile() -> RaceResult {
     let mut result = timed();
     let all = || HOSTILE.to_owned();

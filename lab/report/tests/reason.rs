@@ -32,7 +32,7 @@ const BASELINE: Figures = Figures {
     faults: 11_350.0,
 };
 
-/// Returns a rival that was shown to be faster by `ratio`.
+/// Returns a rival that was shown to be faster, with the ratio `ratio` of wall times.
 fn rival(name: &str, ratio: f64, figures: &Figures) -> EntrantResult {
     let mut row = with(full(name, Role::Rival, ratio * 0.06, 40.0), figures);
     let wall = compared(Verdict::Faster, ratio, 0.02);

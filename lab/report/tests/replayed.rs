@@ -34,8 +34,7 @@ fn fidelity(agreement: Agreement) -> Fidelity {
     }
 }
 
-/// Returns a race of a replay in which a rival is far better in both figures, as the engine makes
-/// it.
+/// Returns the race of a replay, as the engine creates it. A rival is far better in both figures.
 fn replayed(speed: ReplaySpeed, fidelity: Option<Fidelity>) -> RaceResult {
     let mut result = usual();
     result.entrants.truncate(2);

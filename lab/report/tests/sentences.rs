@@ -12,7 +12,7 @@ use races::{bare, compared, empty, full, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Returns all text of a race, without line breaks.
+/// Returns the full text of a race, in lines so wide that no sentence is wrapped.
 fn in_full(result: &RaceResult) -> String {
     let terminal = Terminal {
         width: 1000,

@@ -108,7 +108,7 @@ fn exported(exporter: &dyn Exporter<Collection>, collection: &Collection) -> Str
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Returns the times of two cells, and one unusually long time.
+/// Returns the times of two cells, and a cell without times.
 fn exceeded() -> Vec<Ccdf> {
     let points = |scale: u64| {
         let point = |(time, above): (u64, f64)| CcdfPoint {

@@ -18,7 +18,7 @@ const STEADY: f64 = 0.5;
 /// total growth. For a sum of independent steps (Brownian motion), it is 6 / 5.
 const OF_STEPS: f64 = 1.2;
 
-/// Growth of a series.
+/// Rate at which a series grows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// Change from one sample to the next.

@@ -11,7 +11,7 @@ use crate::{mean, standard_deviation};
 /// An estimate with a confidence interval at the requested level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate.
+    /// Point estimate, which lies inside the interval.
     pub estimate: f64,
     /// The lower end.
     pub low: f64,
@@ -20,7 +20,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the interval in another unit, or corrected by a known factor.
+    /// Multiplies the interval by a positive factor, to convert its unit or to correct it.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {

@@ -56,8 +56,9 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
 /// deviations (1.4826 times the median absolute deviation). Such outliers are marked, and never
 /// removed.
 ///
-/// If more than half of the samples are equal, this deviation is zero. It is then replaced by the
-/// mean absolute deviation, so that a difference of one page does not easily make an outlier.
+/// If more than half of the samples are equal, this deviation is zero. It is then replaced by
+/// 1.2533 times the mean absolute deviation, so that a difference of one page does not easily make
+/// an outlier.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let (Some(centre), Some(spread)) = (median(values), median_absolute_deviation(values)) else {
         return Vec::new();

@@ -7,8 +7,8 @@ use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 
-/// Targets: in each race, the ratio of quick to every rival must be below 1.02 in time, and that to
-/// slow below 1.15 in memory.
+/// Targets: in each race, the ratio of quick to every other entrant of the document must be below
+/// 1.02 in time, and the ratio of quick to slow must be below 1.15 in memory.
 const TARGETS: &str = r#"
 [[target]]
 claim = "It is fast."
@@ -20,7 +20,7 @@ source = "Memory"
 test = { ratio = { figure = "peak_rss_bytes", of = ["quick"], to = ["slow"], in = { cells = ["one"], family = "race" }, range = { high = 1.15 } } }
 "#;
 
-/// Returns this number of rounds around `value`, within `noise`, in one of several patterns.
+/// Returns `rounds` samples within the relative `noise` of `value`. `rhythm` shifts their pattern.
 fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);
@@ -77,7 +77,7 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     );
 }
 
-/// A target on most races needs all races together, so no single race continues for it.
+/// A target on most comparisons needs all races together, so no single race continues for it.
 #[test]
 fn nobody_waits_for_what_is_said_of_most_races() {
     let of_most = |text: &str| text.replace("family", "holds_for = \"most\", family");
@@ -215,8 +215,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// The synthetic races of heapdrome's own allocators continue for undecided entrants. All other
-/// races have a fixed number of rounds.
+/// At the usual scale, the synthetic races of heapdrome's own allocators continue for undecided
+/// entrants. All other races have a fixed number of rounds.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

@@ -22,13 +22,13 @@ fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     (one.holds, one.because.clone())
 }
 
-/// Returns ten rounds around `value`, within `noise`.
+/// Returns ten samples within the relative `noise` of `value`.
 fn around(value: f64, noise: f64) -> Vec<f64> {
     let sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns ten rounds around `value` in another pattern, so that the two series are not correlated.
+/// Returns the samples of [`around`] in reverse order, so that the two series are not correlated.
 fn against(value: f64, noise: f64) -> Vec<f64> {
     around(value, noise).into_iter().rev().collect()
 }

@@ -49,7 +49,7 @@ fn suite(more: &str) -> Suite {
     Suite::read(&format!("{SUITE}\n{more}")).expect("a suite")
 }
 
-/// Returns ten rounds around `value`, within `noise`, in one of several patterns.
+/// Returns ten samples within the relative `noise` of `value`. `rhythm` shifts their pattern.
 fn around(value: f64, noise: f64, rhythm: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);

@@ -45,7 +45,7 @@ impl Code {
         Ok(code)
     }
 
-    /// Returns the source places of an address, innermost first.
+    /// Returns the source places of an address, innermost first; empty if none is known.
     pub(crate) fn places(&self, address: u64) -> Vec<Place> {
         let linked = || self.tables.iter().find_map(|table| table.name(address));
         let mut places = Vec::new();

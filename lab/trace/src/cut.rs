@@ -41,7 +41,7 @@ struct Cut {
     inherited_freed: (u64, u64),
 }
 
-/// Interval of time of a part: from the first time, up to but without the second.
+/// Interval of time: from the first time up to, but excluding, the second.
 #[derive(Clone, Copy)]
 struct Part(Time, Time);
 
@@ -60,10 +60,11 @@ impl Part {
     }
 }
 
-/// Writes the operations from `from` until before `to` as a trace of its own, whose time begins at
-/// `from`. The live blocks at `from` are made there by the calls that made them. Processes keep
-/// their numbers, and those that ended before `from` are omitted. If a process continues after
-/// `to`, the new trace says that its recording stopped there.
+/// Writes the operations from `from`, rounded down to a multiple of [`Time::STEP`], until before
+/// `to` as a new trace, whose time begins at `from`. The new trace first repeats the calls that
+/// made the blocks live at `from`. Processes keep their numbers, and those that ended before `from`
+/// are omitted. If a process continues after `to`, the new trace records that its recording stopped
+/// there.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.
@@ -107,7 +108,7 @@ pub fn cut<R: Read, W: Write>(
     writer.finish()
 }
 
-/// Returns the end, in the new trace, of a process that continues after the part.
+/// Returns the record that ends, in the new trace, a process that continues after the part.
 fn stopped(process: u32, part: Part) -> Finish {
     Finish {
         process,
@@ -168,8 +169,8 @@ fn keep<W: Write>(
 }
 
 impl Cut {
-    /// Writes the process, its threads and its live blocks to the new trace, unless it contains
-    /// them.
+    /// Writes the process, its threads and its live blocks to the new trace, unless this was done
+    /// before.
     fn open<W: Write>(
         &mut self,
         number: u32,
@@ -212,7 +213,8 @@ impl Cut {
         Ok(())
     }
 
-    /// Handles the end of the process: `within` the part or before it.
+    /// Handles the end of the process. `within` states whether it ended in the part, and `ended`
+    /// whether it ended before the part's end.
     fn finish<W: Write>(
         &mut self,
         finish: Finish,
@@ -226,8 +228,8 @@ impl Cut {
             self.open(finish.process, part, writer)?;
             writer.record(Record::Finish(match self.began_within {
                 true => finish,
-                // The system's figures count from the beginning of the process, which lies before
-                // the part.
+                // These figures count from the beginning of the process, which lies before the
+                // part.
                 false => Finish {
                     peak_resident: None,
                     minor_faults: None,
@@ -243,7 +245,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Copies a step if it belongs to the part, and follows its blocks in any case.
+    /// Copies a step if it belongs to the part, and tracks its blocks in any case.
     fn add<W: Write>(
         &mut self,
         number: u32,
@@ -275,7 +277,8 @@ impl Cut {
         )
     }
 
-    /// Follows the blocks of a step, and returns its operation with the new trace's numbers.
+    /// Tracks the blocks of a step, and returns the step's operation with block numbers of the new
+    /// trace.
     fn follow(&mut self, step: Step, within: bool) -> Operation {
         let operation = match step.operation {
             Operation::Free { function, block } => match self.free(block) {

@@ -27,7 +27,8 @@
 //! # }
 //! ```
 //!
-//! No code here is unsafe: a damaged or hostile file ends in an error that names its offset.
+//! No code here is unsafe: a damaged or hostile file ends in an error that names the offset of the
+//! damage.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,8 @@ fn page() -> String {
     std::fs::read_to_string(page).expect("the page is there")
 }
 
-/// Returns a row of a table of codes, and the page's word for the operation.
+/// Returns the beginning of a row in the page's table of codes. `word` begins the row's
+/// description.
 fn row(first: u8, last: u8, word: &str) -> String {
     match first == last {
         true => format!("| 0x{first:02x} | {word}"),

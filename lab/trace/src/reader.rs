@@ -27,8 +27,8 @@ pub enum Ending {
     },
 }
 
-/// Reads a trace from its beginning to its end, chunk by chunk, in memory that does not depend on
-/// the trace's length.
+/// Reader of a trace from its beginning to its end, chunk by chunk. Its memory does not depend on
+/// the number of operations.
 pub struct Reader<R> {
     source: R,
     offset: u64,
@@ -77,9 +77,9 @@ pub struct Operations<'a> {
     pub count: u32,
     /// Number of the first block that an operation of this chunk makes.
     pub first_block: u64,
-    /// Bytes of the content in the file.
+    /// Size of the compressed content in bytes.
     pub bytes: u64,
-    /// Bytes of the content when decompressed.
+    /// Size of the decompressed content in bytes.
     pub content_bytes: u64,
     start: Start,
     content: &'a [u8],
@@ -119,7 +119,8 @@ fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> 
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning of a trace. Reads `source` in large pieces, so it needs no buffer.
+    /// Reads the beginning of a trace. Reads `source` in large pieces, so no buffered reader is
+    /// needed.
     ///
     /// # Errors
     /// Returns an error if reading fails, or if the source is no trace, has a newer version, is
@@ -171,7 +172,7 @@ impl<R: Read> Reader<R> {
         &self.recording
     }
 
-    /// Returns the architecture of the machine that recorded.
+    /// Returns the architecture of the machine on which the trace was recorded.
     pub fn architecture(&self) -> Architecture {
         self.architecture
     }
@@ -181,7 +182,8 @@ impl<R: Read> Reader<R> {
         self.offset
     }
 
-    /// Returns how the trace ends; `None` until [`next_chunk`](Self::next_chunk) returns `None`.
+    /// Returns how the trace ends; `None` before [`next_chunk`](Self::next_chunk) has reached the
+    /// end.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }

@@ -24,13 +24,14 @@ pub struct Recording {
     /// `1 - exp(-max(size, 1) / sample_bytes)`.
     #[serde(default)]
     pub sample_bytes: u64,
-    /// Mean number of requested bytes between two blocks whose stack was recorded, with the same
-    /// probability for each; 1 if every recorded block has its stack, 0 if none has.
+    /// Mean number of requested bytes between two blocks whose stack was recorded; 1 if every
+    /// recorded block has its stack, 0 if none has. If it exceeds 1, a block has a stack with the
+    /// probability given at [`sample_bytes`](Self::sample_bytes), for the larger of the two means.
     #[serde(default)]
     pub stack_bytes: u64,
 }
 
-/// How a process began.
+/// Way in which a process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beginning {
@@ -47,8 +48,8 @@ pub enum Beginning {
     },
 }
 
-/// Beginning of a program in a process. If the program executes another one, it finishes, and a new
-/// `Process` record with the same `pid` begins.
+/// Beginning of a program in a process. If the process executes another program, a [`Finish`]
+/// record ends this one, and a new `Process` record with the same `pid` follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Number of the process in the trace, from 0.
@@ -61,7 +62,7 @@ pub struct Process {
     pub allocator: String,
     /// Time at which the program began.
     pub time: Time,
-    /// How the program began: executed or forked.
+    /// Way in which the program began: executed or forked.
     pub beginning: Beginning,
 }
 
@@ -96,11 +97,11 @@ pub struct Finish {
     pub process: u32,
     /// Time at which the end of the process was noticed.
     pub time: Time,
-    /// Maximum number of resident bytes, if the system reports it.
+    /// Maximum of the readings of resident anonymous memory, in bytes; `None` if there was none.
     pub peak_resident: Option<u64>,
-    /// Page faults that needed no reading, if the system reports them.
+    /// Number of page faults resolved without reading from a disk; `None` if it was not read.
     pub minor_faults: Option<u64>,
-    /// Processor time in nanoseconds, if the system reports it.
+    /// Processor time in nanoseconds; `None` if it was not read.
     pub processor_time: Option<u64>,
     /// Nanoseconds for which the process's threads waited for the collector, in total.
     pub waited: u64,
@@ -115,11 +116,11 @@ pub struct Finish {
 pub struct TimedCalls {
     /// Number of calls in the sums.
     pub calls: u64,
-    /// Nanoseconds in the allocator.
+    /// Total time in the allocator, in nanoseconds.
     pub nanoseconds: u64,
-    /// Squares of each call's nanoseconds in the allocator.
+    /// Sum of the squared times of single calls in the allocator, in square nanoseconds.
     pub squares: u64,
-    /// Nanoseconds that the recorder took for these calls.
+    /// Total time that the recorder took for these calls, in nanoseconds.
     pub recording: u64,
     /// Number of timed calls that are not in the sums, because they took so long that they were
     /// probably interrupted.
@@ -127,7 +128,7 @@ pub struct TimedCalls {
 }
 
 impl TimedCalls {
-    /// Minimum number of timed calls that support an estimate.
+    /// Minimum number of timed calls that an interval requires.
     pub const FEWEST: u64 = 30;
 }
 
@@ -218,7 +219,7 @@ impl Stack {
 /// Totals of a trace. A complete trace ends with this record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Operations in the trace.
+    /// Number of operations in the trace.
     pub operations: u64,
     /// Number of operations whose order was repaired, because an address was returned again before
     /// its free was seen.

@@ -25,8 +25,8 @@ pub(crate) struct Launch {
     script_arguments: Vec<CString>,
     environment: Vec<CString>,
     streams: [File; 3],
-    /// Filter that makes the kernel stop the command at calls for memory; empty if they are not
-    /// counted.
+    /// Filter that makes the kernel stop the command at system calls for memory; empty if they are
+    /// not counted.
     filter: Vec<libc::sock_filter>,
 }
 
@@ -132,7 +132,8 @@ impl Launch {
         self.filter = filter::program();
     }
 
-    /// Forks the child, calls `attach` with its process ID, and lets it continue to its exec.
+    /// Forks the child, calls `attach` with its process ID, and lets it continue to its exec. If
+    /// `attach` fails, kills the child and returns the error.
     pub(crate) fn spawn(
         &self,
         attach: impl FnOnce(i32) -> Result<(), WitnessError>,
@@ -228,8 +229,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Waits until the process has executed the command or ended, and returns the error of the
-    /// exec.
+    /// Waits until the process has executed the command or ended. Returns the error that prevented
+    /// the exec; `None` if there was none.
     pub(crate) fn exec_error(&mut self) -> Option<WitnessError> {
         let mut errno = [0; 4];
         io::Read::read_exact(&mut self.status, &mut errno).ok()?;

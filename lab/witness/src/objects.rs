@@ -53,7 +53,7 @@ pub(crate) struct Segment {
 pub(crate) struct Object {
     /// Whether the object is built for the machine and word size of the witness.
     pub(crate) native: bool,
-    /// Whether a dynamic loader starts the object.
+    /// Whether a dynamic loader starts the object. Always set if the object is not native.
     pub(crate) dynamic: bool,
     /// Definitions of the [`FUNCTIONS`] that the object exports.
     pub(crate) definitions: Vec<Slot>,
@@ -63,8 +63,8 @@ pub(crate) struct Object {
     pub(crate) first_segment: (u64, u64),
     /// Executable segments of the object.
     pub(crate) code: Vec<Segment>,
-    /// Name of a function of an allocator that does not use the usual names, such as
-    /// `mi_malloc_aligned`.
+    /// Name that identifies an allocator in the program that does not use the usual names: a
+    /// function such as `mi_malloc_aligned`, or a crate.
     pub(crate) private_malloc: Option<String>,
     /// Virtual address of the program's `operator new(size_t)`, if it defines one. The C++
     /// runtime's other forms of the operator call this one.
@@ -93,7 +93,7 @@ impl Object {
 
 type Key = (u64, u64, i64, i64);
 
-/// Cache of object files. A witness reads each file once, even if many processes map it.
+/// Cache of the properties of files. A witness reads each file once, even if many processes map it.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     known: Mutex<HashMap<Key, Option<Arc<Object>>>>,

@@ -28,7 +28,9 @@ pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
     Ok(())
 }
 
-/// Follows the tree until all its processes have ended. Returns the exit of the first process.
+/// Follows the tree until all its processes have ended. Returns the ending of the process `leader`,
+/// or [`Ending::TimedOut`] if the watchdog killed the tree after the timeout. Returns an error
+/// after an interrupt.
 pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Ending, WitnessError> {
     let mut ending = None;
     while let Some((pid, code, status)) = next_event()? {
@@ -58,9 +60,9 @@ pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Endi
     }
 }
 
-/// Returns the next thread of the tree that stopped or died, without reaping it; `None` if no
-/// thread is left. Waits only for this thread's own tracees, so that other threads may wait for
-/// their children.
+/// Returns the ID, code and status of the next thread that stopped or died, without reaping it;
+/// `None` if no thread is left. Waits only for this thread's own tracees, so that other threads may
+/// wait for their children.
 fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
     loop {

@@ -4,9 +4,9 @@
 //! in either direction. On one thread the peak is exact. On several threads, an unpublished balance
 //! hides less than [`FLUSH`] bytes, and a published high-water mark of a thread may be up to twice
 //! that above its balance at the time of publication. The peak is therefore within [`BATCH`] bytes
-//! per thread of the truth. Counting by the [`stretch`] keeps this bound if the stretch is counted
-//! after its last allocation and before its first free: a stretch hides at most [`FLUSH`] bytes
-//! more.
+//! per thread of the truth. The bound also holds for blocks that are counted by the [`stretch`], if
+//! each stretch is counted after its last allocation and before its first free: a stretch hides at
+//! most [`FLUSH`] bytes more.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -20,8 +20,8 @@ const FLUSH: i64 = BATCH as i64 / 2;
 /// this length.
 pub(crate) const LONGEST: usize = 64;
 
-/// Returns the number of blocks of at most `largest` bytes that may be counted together: as many as
-/// fit in [`FLUSH`] bytes, and at least one.
+/// Returns the number of blocks of at most `largest` bytes that may be counted together: the number
+/// that fits in [`FLUSH`] bytes, from 1 to [`LONGEST`].
 pub(crate) fn stretch(largest: u64) -> usize {
     (FLUSH as u64 / largest.max(1)).clamp(1, LONGEST as u64) as usize
 }
@@ -43,7 +43,7 @@ impl Account {
 
     /// Returns the peak of the bytes in use.
     pub(crate) fn peak(&self) -> u64 {
-        // Relaxed: callers read the peak after the threads have met at a gate, which orders all
+        // Relaxed: callers read the peak after they have joined the threads, which orders all
         // updates before this.
         self.peak.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
@@ -86,7 +86,8 @@ impl Share<'_> {
         }
     }
 
-    /// Publishes the balance.
+    /// Publishes the balance: adds it to the account, updates the peak, and sets the balance to
+    /// zero.
     #[cold]
     pub(crate) fn flush(&mut self) {
         // Relaxed: the sum and the maximum do not depend on the order of the additions.
@@ -176,7 +177,8 @@ mod tests {
     }
 
     /// All threads allocate and free repeatedly and count by the stretch. Any block of one thread
-    /// may come between two blocks of another.
+    /// may come between two blocks of another. The counted peak must stay within one batch per
+    /// thread.
     #[test]
     fn the_peak_is_as_near_where_stretches_are_counted() {
         const THREADS: usize = 5;

@@ -17,7 +17,7 @@ pub(crate) struct Caller<'a, H: Heap> {
 /// Work of one thread, or of all threads together.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Blocks allocated and blocks freed.
+    /// Number of blocks allocated plus number of blocks freed.
     pub(crate) operations: u64,
     /// The sum of all contents that were read back; the order does not matter.
     pub(crate) checksum: u64,
@@ -136,7 +136,8 @@ impl<'a, H: Heap> Caller<'a, H> {
     }
 
     /// Grows a block, which may move, or allocates one if `block` is null. Writes nothing into it.
-    /// A growth counts as one block freed and one allocated.
+    /// `old` is the size of the block, or 0 if there is none. A growth counts as one block freed
+    /// and one allocated.
     ///
     /// # Errors
     /// Returns a failure if the heap returns no block or a misaligned one.

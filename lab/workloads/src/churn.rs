@@ -69,7 +69,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (blocks * of_each) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let blocks = parameters
         .value("blocks")

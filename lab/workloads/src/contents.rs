@@ -7,14 +7,15 @@
 use crate::Failure;
 use crate::random::mix;
 
-/// Returns the tag of a block. `key` is the caller's name for it, such as its slot and round.
+/// Returns the tag of a block. The caller chooses a `key` for the block, for example from its slot
+/// and round.
 #[inline]
 pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the alignment that malloc must give a block of this size: the alignment of the largest
-/// type that fits.
+/// Returns `asked`, or if it is 0 the alignment that malloc must give a block of this size: that of
+/// the largest type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);
@@ -65,10 +66,10 @@ unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
     }
 }
 
-/// Reads a tag back, and returns the block's contents folded into one number.
+/// Reads a tag back, and returns it folded into one number.
 ///
 /// # Errors
-/// Returns [`Failure::Corrupt`] if the block holds something other than [`write`] wrote.
+/// Returns [`Failure::Corrupt`] if the bytes that [`write`] wrote have changed.
 ///
 /// # Safety
 /// `block` is valid for reads of `size` bytes, and no other thread writes it.
@@ -85,10 +86,10 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
         (block.cast::<u64>().read_unaligned(), end)
     };
     let (begin, end) = (u64::from_le(begin), u64::from_le(end));
-    // Below 16 bytes, the last 8 bytes begin with bytes of the tag, which are compared with the
-    // tag. The shift is done in two halves, because at 8 bytes it covers the whole word. No branch
-    // depends on the size: sizes are random, and a mispredicted branch costs more than the malloc
-    // of a fast allocator.
+    // Below 16 bytes, the last 8 bytes begin with bytes of the tag. The shift drops these bytes,
+    // because `begin` covers them. The shift is done in two halves, because at 8 bytes it covers
+    // the whole word. No branch depends on the size: sizes are random, and a mispredicted branch
+    // costs more than the malloc of a fast allocator.
     let half = 4 * 16_usize.saturating_sub(size);
     let off = ((end ^ !tag) >> half) >> half;
     if (begin ^ tag) | off != 0 {
@@ -148,8 +149,8 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     }
 }
 
-/// Writes one byte of every page of the first `size` bytes except the first page, so that they are
-/// resident. The ends of a block of `size` bytes, which hold the tag, are not changed.
+/// Writes the first byte of every 4096 of the first `size` bytes, so that their pages are resident.
+/// Leaves out the first 8 and the last 8 bytes, which hold the tag if the block has `size` bytes.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.

@@ -21,8 +21,8 @@ use record::Record;
 /// Exit status of a child that found a failure.
 const FAILED: u8 = 1;
 
-/// Estimates the peak memory of the parent and of all children that are alive, none of which has
-/// more than the parent's blocks and its own.
+/// Estimates the peak memory of the parent and of all children that are alive. Counts for each
+/// child a copy of the blocks of its parent thread, and the child's own blocks.
 fn needs(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name) as f64;
     let of_each = Sizes::logarithmic(parameters).mean() + size_of::<Slot>() as f64;
@@ -31,7 +31,7 @@ fn needs(parameters: &Parameters) -> u64 {
     ((value("threads") * value("blocks") + of_children) * of_each) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name);
     let replaced = value("children").saturating_mul(value("replaces"));

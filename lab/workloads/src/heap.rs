@@ -1,6 +1,6 @@
-//! Source of blocks.
+//! Heap under test: its interface, and the C library as its implementation.
 
-/// Allocates and frees blocks of memory.
+/// Heap from which a workload allocates its blocks.
 pub trait Heap: Sync {
     /// Allocates a block of `size` bytes, or returns null. `alignment` is a power of two, or 0 for
     /// malloc's default.
@@ -9,8 +9,8 @@ pub trait Heap: Sync {
     /// Frees a block, on any thread.
     ///
     /// # Safety
-    /// `block` came from `allocate` of this heap with this `size`, has not been freed since, and is
-    /// not used afterwards.
+    /// `block` came from `allocate` or `reallocate` of this heap with this `size`, has not been
+    /// freed since, and is not used afterwards.
     unsafe fn free(&self, block: *mut u8, size: usize);
 
     /// Changes the size of a block, which may move, and returns it; null if the heap is out of
@@ -37,7 +37,8 @@ pub trait Heap: Sync {
         false
     }
 
-    /// Announces that the calling thread will use the heap; called before the measured part.
+    /// Announces that the calling thread will use the heap. Threads that do not start within the
+    /// measured part call this before it.
     fn enter(&self) {}
 
     /// Announces that the calling thread will not use the heap again.
@@ -66,15 +67,15 @@ impl Heap for Libc {
 
     #[inline]
     unsafe fn free(&self, block: *mut u8, _size: usize) {
-        // SAFETY: by the contract of `Heap::free` the block came from malloc or posix_memalign and
-        // is in use.
+        // SAFETY: by the contract of `Heap::free` the block came from malloc, posix_memalign or
+        // realloc, and is in use.
         unsafe { libc::free(block.cast()) }
     }
 
     #[inline]
     unsafe fn reallocate(&self, block: *mut u8, _old: usize, new: usize) -> *mut u8 {
-        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc and
-        // is in use.
+        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc or
+        // realloc and is in use.
         unsafe { libc::realloc(block.cast(), new) }.cast()
     }
 

@@ -43,7 +43,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parameters.value("live") << 20).saturating_add(more.saturating_mul(threads))
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let each = parameters.value("blocks").saturating_mul(2);
     each.saturating_mul(parameters.value("threads"))

@@ -19,11 +19,11 @@ use heapdrome_system::process::Memory;
 /// Numbers of blocks of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
-    /// Blocks that the heap holds.
+    /// Number of blocks that the heap holds between bursts.
     live: u64,
-    /// Blocks that are replaced in a period.
+    /// Number of blocks that are replaced in a period.
     replaced: u64,
-    /// Blocks of a burst.
+    /// Number of blocks that are allocated and freed in a burst.
     burst: u64,
 }
 
@@ -56,7 +56,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (of_each * parameters.value("threads") as f64) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let counts = Counts::of(parameters);
     let of_period = counts.replaced + counts.burst;
@@ -128,13 +128,14 @@ impl Notes {
 struct Worker<'a, H: Heap> {
     account: &'a Account,
     pause: Duration,
-    /// Whether this thread reads memory.
+    /// Whether this thread reads the resident memory at the end of each period.
     leads: bool,
     replaced: u64,
     live: Array<Slot>,
     burst: Array<Slot>,
     blocks: Blocks<'a, H>,
-    /// Resident memory before the measured part, with this thread's arrays.
+    /// Resident memory at the start of the measured part, with the arrays of all threads. Only the
+    /// leading thread sets it.
     start: u64,
     notes: Notes,
 }

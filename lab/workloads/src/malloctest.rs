@@ -52,7 +52,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_thread.saturating_mul(parameters.value("threads"))
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let factors = ["threads", "repeats", "iterations"];
     let blocks = factors.map(|name| parameters.value(name));

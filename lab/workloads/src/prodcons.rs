@@ -141,8 +141,8 @@ impl<H: Heap> Worker<'_, H> {
     fn consume(&mut self, number: usize, team: &Team) -> Result<(), Halt> {
         let mut rest = Rest::default();
         loop {
-            // Read before the inbox is emptied, so that no parcel is sent after the last look into
-            // the inbox. Acquire: pairs with the release in `produce`.
+            // Read the count before emptying the inbox: if all producers have ended by then, the
+            // inbox already holds their last parcels. Acquire: pairs with the release in `produce`.
             let ended = self.scene.ended.load(Ordering::Acquire);
             let mut came = false;
             for parcel in self.scene.post.receive(number) {

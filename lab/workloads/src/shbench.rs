@@ -110,7 +110,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_thread.saturating_mul(value("threads"))
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let rounds = parameters.value("iterations");
     rounds

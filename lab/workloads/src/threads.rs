@@ -65,7 +65,7 @@ impl Gate {
             self.opened.notify_all();
             return Ok(());
         }
-        // Relaxed: `stop` takes the lock between setting the flag and waking, which orders both.
+        // Relaxed: `stop` sets the flag before it takes this lock to wake the waiting threads.
         while state.1 == turn && !stopped.load(Ordering::Relaxed) {
             state = self
                 .opened
@@ -174,6 +174,9 @@ impl<R> Finished<R> {
 /// # Errors
 /// Returns the first failure of any thread; the others stop at their next call to [`Team::go_on`]
 /// or [`Team::meet`].
+///
+/// # Panics
+/// If a thread panics: its panic continues on the calling thread.
 pub(crate) fn run<T, R: Send>(
     threads: usize,
     prepare: impl Fn(usize) -> Result<T, Failure> + Sync,

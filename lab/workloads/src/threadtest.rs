@@ -94,7 +94,7 @@ fn needs(parameters: &Parameters) -> u64 {
     parameters.value("objects").saturating_mul(of_each)
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let threads = parameters.value("threads");
     let blocks = parameters.value("objects") / threads * threads;

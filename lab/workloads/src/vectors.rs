@@ -25,7 +25,7 @@ struct Vector {
     length: u32,
     /// Size of the block.
     capacity: u32,
-    /// Final length.
+    /// Final length in bytes.
     end: u32,
     /// 1 if the vector has no spare capacity, 0 if its capacity doubles.
     exact: u32,
@@ -123,7 +123,7 @@ fn bookkeeping(plan: &Plan) -> u64 {
     plan.vectors * (size_of::<Vector>() + size_of::<u32>()) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let plan = Plan::of(parameters);
     let growths: u64 = plan.all().map(|vector| vector.growths(plan.push).1).sum();
@@ -191,7 +191,8 @@ impl<H: Heap> Worker<'_, H> {
         }
     }
 
-    /// Draws one of the first `count` vectors of the order, and returns its place.
+    /// Draws one of the first `count` vectors of the order. Returns its place in the order and its
+    /// number.
     #[inline]
     fn draw(&mut self, count: usize) -> (usize, u32) {
         let place = self.random.below(count as u64) as usize;
@@ -221,8 +222,8 @@ impl<H: Heap> Worker<'_, H> {
         if length > vector.capacity {
             let capacity = vector.next_capacity(push);
             let (old, new) = (vector.capacity as usize, capacity as usize);
-            // SAFETY: the vector's block is null or came from this call with its capacity; the
-            // vector takes the block that is returned in its place.
+            // SAFETY: the vector's block is null or came from `grow` with the vector's capacity.
+            // The returned block replaces it in the vector.
             vector.block = unsafe { self.caller.grow(vector.block, old, new) }?;
             vector.capacity = capacity;
         }

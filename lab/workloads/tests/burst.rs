@@ -13,8 +13,8 @@ const WORDS: &str =
 /// Number of blocks of 100 bytes per thread if 1 MiB is divided among three threads.
 const OF_THREAD: usize = (1 << 20) / 100 / 3;
 
-/// Returns the blocks of the bursts. Leaves out those of the leading thread's pulses, which are the
-/// only blocks that are freed within eight allocations.
+/// Returns all events, the blocks of the bursts, and the blocks of the leading thread's pulses.
+/// Only the blocks of pulses are freed at most eight calls after they were allocated.
 fn recorded() -> (Vec<Event>, Vec<Life>, Vec<Life>) {
     let (report, events) = record("burst", WORDS);
     let foretold = heapdrome_workloads::operations(&recorder::parameters("burst", WORDS));

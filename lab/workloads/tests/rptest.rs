@@ -25,7 +25,8 @@ fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     greatest
 }
 
-/// Returns the share of the sizes below a size, from the densities that the description states.
+/// Returns the share of the sizes that are at most a given size, from the densities that the
+/// description states.
 fn stated(shape: usize, min: f64, max: f64) -> impl Fn(f64) -> f64 {
     let place = move |size: f64| ((size - min + 1.0) / (max - min + 1.0)).clamp(0.0, 1.0);
     move |size| match (shape, place(size)) {
@@ -162,7 +163,8 @@ fn blocks_that_are_handed_over_are_freed_by_the_next_thread() {
         .iter()
         .filter(|life| life.by != life.freed_by)
         .collect();
-    // Ten batches in each loop that passes blocks on, twenty in each other loop.
+    // Each of three threads runs four passes of twenty loops. Each loop allocates a batch, and ten
+    // of the loops hand over one more.
     assert_eq!(crossed.len(), 3 * 4 * 10 * 20);
     assert_eq!(crossed.len() * 3, lives.len());
     let mut next: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();
@@ -206,7 +208,7 @@ fn everything_is_freed_after_each_pass_and_threads_start_anew() {
             (entered.len(), distinct.len(), left.len()),
             (2 * threads, 2 * threads, 2 * threads)
         );
-        // The first threads have all left before the second ones enter.
+        // All threads of the first start leave before the threads of the second start enter.
         assert!(left[threads - 1].0 < entered[threads].0);
         assert_eq!(times_empty(&events[..left[0].0]), 2);
     }

@@ -6,7 +6,6 @@ use std::ptr::null_mut;
 
 use libc::{c_int, c_long, c_uint, pid_t};
 
-/// Event of the child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A signal stopped the child.

@@ -1,9 +1,11 @@
 //! Canaries of the hardened variant: bytes around the requested part of a block. A correct program
-//! never writes them. They are checked when the program frees the block.
+//! never writes them. They are checked when the program frees or reallocates the block.
 //!
-//! Each block has a word, computed from its address and a secret. The canary byte at offset `o` of
-//! the block is byte `o % 8` of that word. This holds wherever a canary begins, so two canaries may
-//! overlap. No canary byte is zero, because overflows often write the NUL at the end of a string.
+//! Each block has a word, computed from its address and a secret. In a slab block, the canary byte
+//! at offset `o` of the block is byte `o % 8` of that word. This holds wherever a canary begins, so
+//! two canaries may overlap. Around a block with its own mapping, all canary bytes are the lowest
+//! byte of the word. No canary byte is zero, because overflows often write the NUL at the end of a
+//! string.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -13,7 +15,7 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Number of bytes of a canary. A block has two canaries. The first begins after the requested
+/// Number of bytes of a canary. A slab block has two canaries. The first begins after the requested
 /// bytes, or earlier if the slack is shorter than a canary. The second ends with the block.
 const CANARY: usize = size_of::<u64>();
 /// Maximum number of canary bytes on each side of a block with its own mapping.
@@ -100,7 +102,7 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     }
 }
 
-/// Rewrites the canaries behind a block and keeps its contents.
+/// Rewrites the canaries behind the requested bytes of a block, and keeps the requested bytes.
 ///
 /// # Safety
 ///
@@ -125,7 +127,7 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes.
+/// The block has `size` bytes, a multiple of 16, including `slack` bytes of slack.
 #[inline(always)]
 pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> bool {
     let canaries = Canaries::of(size, slack);

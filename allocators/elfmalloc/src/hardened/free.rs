@@ -87,8 +87,8 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     unsafe { end(block, state, shape, slack) }
 }
 
-/// Returns whether the block at `address` was allocated with a size other than `size`; false if
-/// only the slow path can determine that.
+/// Returns whether the block at `address` was allocated with, or last reallocated to, a size other
+/// than `size`; false if only the slow path can determine that.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -105,7 +105,8 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
 }
 
 /// Starts to fill the next group of `class` in the quarantine. The blocks that this group held move
-/// to the magazine of `class`, or are freed if it is full.
+/// to the magazine of `class`. If the thread has no heap, a clock check is due, or the magazine has
+/// no room, they are freed one by one.
 ///
 /// # Safety
 ///
@@ -131,7 +132,7 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
     }
 }
 
-/// Frees a block that has left the quarantine and does not fit into a magazine.
+/// Frees a block that has left the quarantine and was not put into a magazine.
 ///
 /// # Safety
 ///
@@ -156,7 +157,7 @@ unsafe fn free_other(block: *mut u8) {
 ///
 /// # Safety
 ///
-/// The caller no longer uses the block.
+/// The address lies in a slab of `class`, and the caller no longer uses the block.
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
@@ -218,7 +219,9 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
-/// Returns the thread's quarantine, created on demand; `None` if out of memory.
+/// Returns the thread's quarantine, created on demand; `None` if out of memory. Also lets the fast
+/// path use it, if the location of the states is known and freed blocks are not overwritten
+/// completely.
 fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
     if heap.quarantine.get().is_null() {
         let memory = HEAPS.memory();

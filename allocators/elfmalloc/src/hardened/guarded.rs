@@ -13,8 +13,7 @@ use crate::units::large::Large;
 /// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
 /// allocates an ordinary large block.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
-    let pages = &HEAPS.memory().pages;
-    let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
+    let Some(block) = HEAPS.mapped.map_guarded(HEAPS.memory(), size, alignment) else {
         return allocate_large(&HEAPS, size, alignment);
     };
     // SAFETY: the mapping consists of whole pages, and contains no other block.

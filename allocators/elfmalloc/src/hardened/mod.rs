@@ -3,14 +3,15 @@
 //! The allocator records out of band which blocks are live, and the requested size of each
 //! ([`states`](crate::slabs::states)). So it detects every free of an address at which no live
 //! block begins. Behind the requested bytes lie [canaries](crate::hardened::canary), which are
-//! checked when the block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
-//! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
-//! Blocks of 128 KiB and more have their own mappings between guard pages
-//! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
+//! checked when the block is freed or reallocated. Freed blocks are [filled](crate::hardened::fill)
+//! and stay in a [`Quarantine`](crate::heap::quarantine::Quarantine)
+//! ([`hardened_free`](crate::hardened::free)). Blocks of 128 KiB and more have their own mappings
+//! between guard pages ([`guarded`]). Zero-sized blocks are [inaccessible
+//! addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this
-//! variant fills them. It would report a write after free for each block that another variant
-//! freed.
+//! variant fills them. It would report a write after free for a freed block that another variant
+//! has used in the meantime.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -59,8 +60,8 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Shrinks a block in place to `size` bytes, at most its usable size. Used if there is no memory
-/// for a smaller block to replace it.
+/// Shrinks a block in place to `size` bytes, at most its usable size. Used if out of memory for a
+/// smaller block.
 ///
 /// # Safety
 ///
@@ -99,16 +100,16 @@ unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hardened;
 
-// SAFETY: every block is a block of elfmalloc that is at least one byte larger than requested, or a
-// mapping between guard pages. No other code uses it.
+// SAFETY: every block is a slab block that is at least one byte larger than requested, a mapping
+// between guard pages, a large block of elfmalloc, or an inaccessible address for size zero. No
+// other code uses it.
 unsafe impl MallocAbi for Hardened {
     const NAME: &'static str = "elfmalloc-hardened";
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
         // One branch on the size selects both the lookup of the class and the kind of state. A
-        // second branch would often be mispredicted. Size zero takes the slow path, which treats it
-        // as one.
+        // second branch would often be mispredicted. Size zero takes the slow path.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {

@@ -1,5 +1,5 @@
-//! Coalescer: groups freed blocks by slab, so that several blocks go back under one lock of their
-//! bin.
+//! Coalescer: groups freed blocks by slab, so that several blocks are given back each time their
+//! bin is locked.
 //!
 //! All fields are cells, and the callback `give` receives a copy of the blocks. So `give` may add
 //! blocks to the same coalescer.
@@ -109,7 +109,8 @@ impl Gathered {
     }
 }
 
-/// Returns the number of gathered blocks of a class at which they go back to their slab.
+/// Returns the number of blocks of `class` that a set gathers before it gives them back to their
+/// slab.
 fn enough(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(1, MOST)
 }
@@ -122,7 +123,7 @@ mod tests {
     use core::ptr::NonNull;
     use std::vec::Vec;
 
-    /// Returns a block of 64 bytes.
+    /// Returns a block of 64 bytes whose address encodes `number`.
     fn block(number: usize) -> FreeBlock {
         let address = NonZero::new(number + 1).expect("a number");
         // SAFETY: the pointers are compared and never followed.

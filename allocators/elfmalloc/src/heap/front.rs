@@ -25,12 +25,12 @@ pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
 /// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees after which a new thread first looks at the clock.
+/// Number of frees after which a new thread first checks the clock.
 pub const FEWEST_TICKS: i32 = 16;
-/// Maximum number of frees between two looks at the clock.
+/// Maximum number of frees between two clock checks.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two looks at the clock while blocks leave the thread's heap.
-/// Lower than [`MOST_TICKS`], because such a thread may soon be idle.
+/// Maximum number of frees between two clock checks while blocks leave the thread's heap. Lower
+/// than [`MOST_TICKS`], because such a thread may soon be idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 const MULTIPLES: [Multiples; ENTRIES] = by_number();
@@ -75,7 +75,7 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
-/// An entry for each class that a magazine may have.
+/// An entry for each class number.
 #[derive(Debug)]
 #[repr(transparent)]
 struct ByClass<T>([T; ENTRIES]);
@@ -113,8 +113,8 @@ pub struct Front {
     /// Class of each 16-byte step up to [`SMALL`]. Stored in the front, so that the fast path need
     /// not load the address of a table. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
-    /// Offsets at which blocks of each class begin. Stored in the front, so that the fast path need
-    /// not load the address of a table. Never changed.
+    /// Test for the addresses at which blocks of each class can begin. Stored in the front, so that
+    /// the fast path need not load the address of a table. Never changed.
     multiples: ByClass<Multiples>,
     /// Slab of the last refill of each class. The front-end `LocalCache` caches only blocks of
     /// these slabs.
@@ -207,14 +207,13 @@ impl Front {
         self.tops.of(class).set(top);
     }
 
-    /// Returns whether the thread should look at the clock now.
+    /// Returns whether a clock check is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.ticks.get() < 0
     }
 
-    /// Counts frees on the slow path, or the blocks of a refill, towards the next look at the
-    /// clock.
+    /// Counts frees on the slow path, or the blocks of a refill, towards the next clock check.
     pub fn count(&self, blocks: usize) {
         self.ticks
             .set(self.ticks.get().saturating_sub(blocks as i32));
@@ -236,12 +235,12 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Sets the number of frees until the next look at the clock.
+    /// Sets the number of frees until the next clock check.
     pub fn set_ticks(&self, ticks: i32) {
         self.ticks.set(ticks);
     }
 
-    /// Lowers the number of frees until the next look at the clock to at most `most`.
+    /// Lowers the number of frees until the next clock check to at most `most`.
     pub fn limit_ticks(&self, most: i32) {
         self.ticks.set(self.ticks.get().min(most));
     }

@@ -23,9 +23,8 @@ impl Multiples {
         limit: 0,
     };
 
-    /// Creates the test of a class. All addresses pass if the offset in the unit does not show
-    /// where blocks begin: in a slab of several units, in which blocks reach from one unit into the
-    /// next.
+    /// Creates the test of a class. If blocks reach from one unit of a slab into the next, the
+    /// offset in a unit does not show where blocks begin, so all addresses pass.
     const fn of(class: SizeClass) -> Self {
         let shape = class.geometry();
         if shape.units > 1 && !UNIT.is_multiple_of(shape.size as usize) {

@@ -15,7 +15,7 @@ use crate::units::class_map::{ClassMap, Window};
 
 /// Number of blocks in a group. Their pointers fill a cache line.
 pub const GROUP: usize = 8;
-/// Number of groups of each class.
+/// Number of groups of each short class.
 const GROUPS: usize = 5;
 /// Number of short classes, including class 0.
 const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;
@@ -45,8 +45,8 @@ pub struct Quarantine {
     shared: [*mut u8; SHARED],
 }
 
-/// Returns whether a class has its own places; false for [`SizeClass::NONE`] and
-/// [`SizeClass::LARGE`].
+/// Returns whether a class has its own places; false for [`SizeClass::NONE`], for
+/// [`SizeClass::LARGE`], and for the classes that share places.
 #[inline(always)]
 #[must_use]
 pub const fn has_places(class: SizeClass) -> bool {

@@ -25,7 +25,7 @@ use crate::units::large::{Large, usable};
 pub trait Compiled: FrontEnd {
     /// Allocates a block of `class`; `None` if out of memory.
     fn allocate_here(class: SizeClass) -> Option<NonNull<u8>>;
-    /// Frees a block. Aborts the process if no block begins at the address.
+    /// Frees a block. Aborts the process if it detects that no live block begins at the address.
     ///
     /// # Safety
     ///
@@ -134,17 +134,20 @@ fn take_without_heap(class: SizeClass) -> *mut u8 {
     HEAPS.take_without_heap(class)
 }
 
-/// Allocates a block above the largest class.
+/// Allocates a block for which no class is large enough or sufficiently aligned; `None` if out of
+/// memory.
 pub(super) fn large(size: usize, alignment: usize) -> Option<Large> {
     allocate_large(&HEAPS, size, alignment)
 }
 
-/// Allocates a large block to replace a block that could not grow in place.
+/// Allocates a large block to replace a block that could not grow in place; `None` if out of
+/// memory.
 pub(super) fn grown(size: usize) -> Option<NonNull<u8>> {
     allocate_grown(&HEAPS, size)
 }
 
-/// Resizes a large block, if possible without copying it.
+/// Resizes a large block without copying it; the block may move. Returns `None`, without any
+/// change, if that is impossible.
 ///
 /// # Safety
 ///
@@ -154,7 +157,8 @@ pub(super) unsafe fn resize_large(block: NonNull<u8>, size: usize) -> Option<Non
     unsafe { HEAPS.mapped.resize(HEAPS.memory(), block, size) }
 }
 
-/// Returns the usable bytes of a live block; 0 if no live block begins at the address.
+/// Returns the usable bytes of a live block; 0 if the address lies in no slab and no live block
+/// begins there.
 pub(super) fn usable_size(block: NonNull<u8>) -> usize {
     let address = block.addr().get();
     let class = class_of(address);
@@ -168,7 +172,7 @@ pub(super) fn usable_size(block: NonNull<u8>) -> usize {
     mapped.map_or(0, |entry| entry.size)
 }
 
-/// Releases idle memory to the system, except `keep` bytes. Returns whether any memory was
+/// Releases idle memory to the system, except about `keep` bytes. Returns whether any memory was
 /// released.
 #[cold]
 pub(super) fn trim(keep: usize) -> bool {
@@ -191,7 +195,7 @@ pub(super) fn disown_in_child() {
     unsafe { HEAPS.disown(present_heap()) };
 }
 
-/// Copies the first `kept` bytes of `block` to the block `to`, and frees `block`.
+/// Copies the first `kept` bytes of `block` to the block `to`, frees `block`, and returns `to`.
 ///
 /// # Safety
 ///

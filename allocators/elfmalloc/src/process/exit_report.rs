@@ -86,7 +86,8 @@ impl ExitReport {
         }
     }
 
-    /// Returns the file to which the report is appended; `None` means standard error.
+    /// Returns the file to which the report is appended; `None` means standard error, or that no
+    /// report is requested.
     #[must_use]
     pub fn file(&self) -> Option<&CStr> {
         self.form()?;

@@ -29,19 +29,20 @@ use statistics::Snapshot;
 use thread_local::{front, heap, present_heap};
 
 pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
-/// Fork gate of all variants, which share one back-end. Only threads that have entered the gate
-/// change the back-end.
+/// Fork gate of all variants, which share one back-end. Except for `start`, only code inside the
+/// gate changes the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
-/// Whether arenas record the states of blocks; set before the first block is allocated.
+/// Whether arenas shall record the states of blocks. [`start`] reads it once.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
-/// Whether the hardened variant overwrites whole blocks; set before the first block is handed out.
+/// Whether the hardened variant overwrites freed blocks completely; set before the first block is
+/// handed out.
 static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment and reserves address space. Only the first call does so.
 pub(crate) fn start() {
-    // SAFETY: the closure runs once, at the first allocation, before another thread exists that
-    // could change the environment.
+    // SAFETY: the closure runs once, at the first allocation or in a constructor, before another
+    // thread exists that could change the environment.
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
@@ -67,19 +68,20 @@ pub(crate) fn register_fork_handlers() {
     FORK_GATE.register::<Elfmalloc>();
 }
 
-/// Returns whether the hardened variant overwrites whole blocks.
+/// Returns whether the hardened variant overwrites freed blocks completely.
 pub(crate) fn overwrites_whole() -> bool {
     // Relaxed: see `start`.
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
-/// Makes arenas record states. Has no effect after the first allocation.
+/// Makes arenas record the states of blocks. Has no effect after the first allocation.
 pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
 /// Returns the class of a live block: from the class map, or from the directory if the map has no
-/// class for the address.
+/// class for the address. Returns `NONE` if the address lies neither in a slab nor in the first
+/// unit of a large block.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -117,9 +119,9 @@ pub(crate) fn report_at_exit<A: MallocAbi>() {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<F>(PhantomData<F>);
 
-/// Allocator with magazines.
+/// Default allocator: each thread caches all blocks that it frees.
 pub type Elfmalloc = Allocator<Magazines>;
-/// Allocator with the thread-local cache.
+/// Allocator that caches fewer free blocks ([`LocalCache`]).
 pub type ElfmallocL = Allocator<LocalCache>;
 
 // SAFETY: blocks come from slabs, runs and mappings that no other code uses. Class sizes are
@@ -213,7 +215,7 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
                 // There is no memory for a smaller block, so a slab block stays in place. A large
-                // block shrinks in place.
+                // block shrinks in place if possible.
                 None if class.is_slab() => Some(block),
                 None => back_end::resize_large(block, size).or(Some(block)),
             }

@@ -16,9 +16,9 @@ use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::heap::threads::detach;
 
-/// Number of frees after which a thread that only frees gets a heap; until then its blocks go
-/// directly to their slabs. The C library frees fewer blocks for most ending threads. jemalloc has
-/// a similar limit, 128.
+/// Number of frees after which a thread that only frees gets a heap; until then its blocks enter no
+/// magazine. The C library frees fewer blocks for most ending threads. jemalloc has a similar
+/// limit, 128.
 const FREES_WITHOUT: usize = 64;
 
 static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
@@ -35,9 +35,10 @@ thread_slot!(
 );
 
 thread_slot!(
-    /// The calling thread's quarantine, for the fast path of the hardened variant. Null before the
-    /// thread's first free and after its end. Also null while the location of the states is
-    /// unknown, and if freed blocks are overwritten completely.
+    /// The calling thread's quarantine, for the fast path of the hardened variant. Null until the
+    /// thread first frees a block through its heap on the slow path, and after the thread's end.
+    /// Also null while the location of the states is unknown, and if freed blocks are overwritten
+    /// completely.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
 
@@ -102,7 +103,7 @@ pub(crate) fn heap() -> Option<HeapRef> {
 }
 
 /// Returns the heap for a free by the calling thread. Creates a heap only after [`FREES_WITHOUT`]
-/// frees without one.
+/// frees without one; until then, returns `None`.
 #[inline]
 pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {
@@ -115,8 +116,8 @@ pub(crate) fn heap_to_free() -> Option<HeapRef> {
     })
 }
 
-// This function is cold, but every process runs it. So it has its own section: the compiler would
-// place it among cold functions that few processes run.
+// This function is cold, but every process runs it. So it has its own section: otherwise the
+// compiler would place it among cold functions that few processes run.
 #[cold]
 #[unsafe(link_section = ".text.slow")]
 fn first_heap() -> Option<HeapRef> {

@@ -69,7 +69,6 @@ impl ShardRef {
         NonNull::new(shard).map(Self)
     }
 
-    /// Returns the address of the shard.
     pub(super) const fn as_ptr(self) -> *mut Shard {
         self.0.as_ptr()
     }
@@ -99,7 +98,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Creates a shard that is not listed, and no attachment.
+    /// Creates the attachment of a thread that is not attached yet. Its own shard is not listed.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -133,7 +132,7 @@ impl Attachment {
         ShardRef(NonNull::from(&self.own))
     }
 
-    /// Returns the shard to which the thread is attached.
+    /// Returns the shard to which the thread is attached; before that, the heap's own shard.
     #[inline]
     pub fn shard(&self) -> ShardRef {
         // Acquire: pairs with the release in `ShardList::attach`, because the shard may have been
@@ -172,7 +171,6 @@ pub(super) struct ShardList {
 unsafe impl Send for ShardList {}
 
 impl ShardList {
-    /// Creates an empty list.
     pub(super) const fn new() -> Self {
         Self {
             first: None,
@@ -199,13 +197,13 @@ impl ShardList {
         shard.attached.fetch_add(1, Relaxed);
     }
 
-    /// Returns the number of shards.
     pub(super) const fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the shard with the fewest threads; of several, the oldest. The oldest shard is often
-    /// that of the main thread, which usually waits for the other threads.
+    /// Returns the shard with the fewest threads: of several without threads, the newest;
+    /// otherwise, of several, the oldest. The oldest shard is often that of the main thread, which
+    /// usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

@@ -31,8 +31,8 @@ impl Extent {
         (offset < bytes).then_some(offset)
     }
 
-    /// Returns the descriptor of the slab or run that contains `address`; `None` outside the
-    /// committed part.
+    /// Returns the descriptor for `address`, as [`Directory::run_of`] defines it; `None` outside
+    /// the committed part.
     #[inline(always)]
     fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         let offset = self.offset(address)?;
@@ -43,7 +43,8 @@ impl Extent {
         }
     }
 
-    /// Returns the state of the block at `address`, if the arena has states.
+    /// Returns the state byte of `address`; `None` outside the committed part, or if the arena has
+    /// no states.
     #[inline(always)]
     fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
         let offset = self.offset(address)?;
@@ -86,7 +87,7 @@ impl Directory {
         extent.states.store(arena.states, Relaxed);
         // Release: pairs with the acquire in `Extent::offset`.
         extent.bytes.store(arena.committed << UNIT_SHIFT, Release);
-        // Release: pairs with the acquire in `run_of_other`.
+        // Release: pairs with the acquires in `run_of_other` and `state_of_other`.
         self.count.store(count + 1, Release);
     }
 
@@ -98,8 +99,9 @@ impl Directory {
             .store(arena.committed << UNIT_SHIFT, Release);
     }
 
-    /// Returns the descriptor of the slab or run that contains `address`; `None` outside all
-    /// arenas. The descriptor of an unused unit has class [`NONE`](crate::SizeClass::NONE).
+    /// Returns the descriptor of the slab that contains `address`, otherwise the descriptor of the
+    /// unit at `address`; `None` outside the committed units of all arenas. Unused units, and all
+    /// units of a large block except the first, have class [`NONE`](crate::SizeClass::NONE).
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.extents[0]

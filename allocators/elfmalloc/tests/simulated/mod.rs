@@ -102,6 +102,7 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
     HEAP.with(|attached| drop(Attached(Cell::new(attached.0.take()))));
     let counts = outcome.map(|()| {
         backend().check();
+        backend().release_kept();
         assert_eq!(backend().shards.slabs(), 0, "all blocks were freed");
         let statistics = Snapshot::of(backend());
         assert_eq!(statistics.all.live, 0, "all blocks were freed");
@@ -240,7 +241,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     fn trim(keep: usize) -> bool {
-        // Each trim moves the thread to another processor, and thereby to another shard.
+        // Each trim moves the thread to another processor, and thereby perhaps to another shard.
         let processor = MOVES.fetch_add(1, SeqCst);
         backend().memory().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());

@@ -81,7 +81,7 @@ pub unsafe fn delete_key(key: c_uint) {
     cell.with_mut(|destructor| unsafe { *destructor = None });
 }
 
-/// Returns the number of keys.
+/// Returns the number of keys that were not deleted.
 #[must_use]
 pub fn keys() -> usize {
     let made = KEYS.with_borrow(|keys| keys.destructors.len());

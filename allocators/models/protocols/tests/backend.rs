@@ -24,7 +24,7 @@ fn class() -> SizeClass {
     SizeClass::of(32 << 10)
 }
 
-/// Two threads free the two blocks of a slab. The slab must go back to the pool exactly once.
+/// Two threads free the two live blocks of a slab. The slab must go back to the pool exactly once.
 fn last_frees(class: SizeClass, preemptions: usize) {
     model(preemptions, move || {
         let backend = backend();
@@ -50,7 +50,7 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
 }
 
 /// A thread frees one of the `blocks` blocks that an ended thread has left, while another thread
-/// moves their slab to its own bin.
+/// moves their slab to its own bin. The slab must go back to the pool after the last free.
 fn freed_while_its_slab_is_adopted(blocks: usize) {
     model(2, move || {
         let backend = new_backend();
@@ -102,7 +102,8 @@ fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
     });
 }
 
-/// A thread ends while another thread frees one of its blocks.
+/// A thread ends while another thread frees one of its blocks. The slab must go back to the pool
+/// after the last free, and a new thread must get the heap.
 fn exit_and_free(preemptions: usize) {
     model(preemptions, || {
         let backend = backend();
@@ -250,7 +251,8 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
         let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
         let (other, taken) = (map.clone(), handed_over.clone());
         let handle = spawn(move || {
-            // Look up foreign addresses at any time. The second one later lies in the arena.
+            // The map may start before, during or after these lookups. The second address lies in
+            // the map's arena, the first does not.
             assert_eq!(other.get(4096), SizeClass::NONE);
             assert_eq!(other.get((1 << 40) + 100 * UNIT), SizeClass::NONE);
             if *taken.lock() {

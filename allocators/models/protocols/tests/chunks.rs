@@ -6,7 +6,7 @@ use heapdrome_models::{Watched, join, model, spawn};
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// New chunk in zeroed memory, and watched contents of its blocks.
+/// Retired chunk, and the watched contents of its blocks.
 struct Scene {
     chunk: *mut Chunk,
     blocks: [Watched; 3],

@@ -38,7 +38,7 @@ impl Scene {
     fn new() -> (Arc<Self>, Vec<*mut u8>) {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        // Prevents looks at the clock.
+        // Keeps the thread from checking the clock.
         heap.front.set_ticks(i32::MAX);
         let mut scene = Self {
             backend,
@@ -101,7 +101,7 @@ impl Scene {
 }
 
 /// The owner fills its depot and refills from it, while another thread empties the depot and takes
-/// blocks from the slab.
+/// blocks from the slab. No block may be handed out twice.
 fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();

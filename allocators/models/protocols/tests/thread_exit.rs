@@ -34,7 +34,7 @@ static NOTES: ThreadExit = ThreadExit::new(note_the_end);
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
 unsafe extern "C" fn note_the_end(word: *mut c_void) {
-    // SAFETY: the C library calls this destructor with the armed value.
+    // SAFETY: `end_of_thread` calls this destructor with the armed value.
     if let Some(state) = unsafe { NOTES.ends::<u64>(word) } {
         ENDED.with_borrow_mut(|ended| ended.push(state.addr().get()));
     }
@@ -86,7 +86,7 @@ fn end(backend: &Shared) {
 
 /// Destructor of the key, like elfmalloc's.
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the C library calls this destructor with the armed value: the thread's heap.
+    // SAFETY: `end_of_thread` calls this destructor with the armed value: the thread's heap.
     unsafe {
         if let Some(heap) = EXIT.ends::<ThreadHeap>(word) {
             HEAPS.with_borrow_mut(|heaps| heaps.remove(&thread_number()));
@@ -105,7 +105,7 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     HEAPS.with_borrow_mut(|heaps| heaps.insert(thread_number(), heap));
     assert!(EXIT.arm(heap.as_ptr()));
     let block = || {
-        // Prevents looks at the clock.
+        // Keeps the thread from checking the clock.
         heap.front.set_ticks(i32::MAX);
         let block = heap.front.allocate(many().size());
         if block.is_null() {

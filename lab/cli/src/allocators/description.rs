@@ -8,7 +8,7 @@ use heapdrome_system::sha256_of_file;
 use crate::failure::Failure;
 use crate::output;
 
-/// The headings of the list, in the order of [`group`].
+/// Headings of the groups of allocators, indexed by [`group`].
 const GROUPS: [&str; 4] = [
     "Here:",
     "Can be built (a race does so by itself, or heapdrome allocators install NAME):",
@@ -83,7 +83,7 @@ fn version_of(entry: &Entry) -> String {
     entry.version.clone().unwrap_or_default()
 }
 
-/// Returns all details of an entry.
+/// Formats all details of an allocator.
 pub(super) fn described(entry: &Entry, state: &State) -> String {
     let mut text = format!("{}: {}\n", entry.name, entry.summary);
     let mut say = |what: &str, value: &str| {

@@ -1,4 +1,4 @@
-//! `heapdrome allocators`.
+//! `heapdrome allocators`: lists, builds, adds, removes and checks allocators.
 
 mod description;
 
@@ -18,10 +18,11 @@ use crate::{output, progress};
 use description::{described, list};
 pub use heapdrome_engine::allocators::{Names, failure};
 
-/// Runs the requested action.
+/// Runs the requested action on allocators.
 ///
 /// # Errors
-/// Returns an error if a name is unknown, a build fails, or a check finds a fault.
+/// Returns an error if a name or a library is unusable, the list of allocators cannot be read or
+/// written, a build fails, or a check finds a fault.
 pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let mut registry = engine.registry()?;

@@ -26,7 +26,7 @@ Exit status:
 
 See also docs/ci.md.";
 
-/// `heapdrome compare`.
+/// Arguments of `heapdrome compare`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArguments {

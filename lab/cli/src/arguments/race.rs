@@ -14,7 +14,7 @@ use crate::values::{
     processors, sweep, work,
 };
 
-/// `heapdrome race`.
+/// Arguments of `heapdrome race`.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {
@@ -118,13 +118,14 @@ pub struct RaceArguments {
 }
 
 impl RaceArguments {
-    /// Returns the allocator with which the others are compared, if the command chooses none
-    /// itself.
+    /// Returns the requested baseline, or `system`. The race has another default if the command
+    /// chooses an allocator itself.
     pub fn baseline(&self) -> &str {
         self.baseline.as_deref().unwrap_or("system")
     }
 
-    /// Returns whether the options request several races, or values of a parameter of the command.
+    /// Returns whether the options request a sweep: several numbers of threads, values of
+    /// `--sweep`, or a number of threads for a command.
     pub fn is_sweep(&self) -> bool {
         let several = self.threads.len() > 1 || !self.sweeps.is_empty();
         several || !self.threads.is_empty() && self.workload.is_none()
@@ -162,7 +163,7 @@ pub struct StoppingArguments {
 }
 
 impl StoppingArguments {
-    /// Returns whether any limit is set.
+    /// Returns whether any option of the stopping rule is set, except `--warmup`.
     pub fn is_given(&self) -> bool {
         let rounds = [self.rounds, self.min_rounds, self.max_rounds];
         let of_rounds = rounds.iter().any(Option::is_some);

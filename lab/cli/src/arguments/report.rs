@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
-/// `heapdrome report`.
+/// Arguments of `heapdrome report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The results, as written by --json of race, suite, survive or paging, optionally compressed
@@ -25,7 +25,7 @@ pub struct ReportArguments {
     pub redact: bool,
 }
 
-/// `heapdrome plot`.
+/// Arguments of `heapdrome plot`.
 #[derive(Args, Debug)]
 pub struct PlotArguments {
     /// The results, as written by --json of race, suite, survive or paging, optionally compressed

@@ -106,7 +106,7 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
         ("--max-time", asked.max_time.is_some()),
         ("--precision", asked.precision.is_some()),
     ];
-    // For a workload --quick also reduces the work.
+    // For a workload, --quick also reduces the work, so it may be combined with a limit.
     if let Some((option, _)) = limits.into_iter().find(|(_, given)| *given)
         && arguments.quick
         && arguments.workload.is_none()

@@ -11,7 +11,7 @@ use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::replay;
 
-/// Creates the plan.
+/// Creates the plan of a race from the command line.
 ///
 /// # Errors
 /// Returns an error if an option, a name or a file is invalid, or a requested allocator cannot be

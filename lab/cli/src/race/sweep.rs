@@ -28,7 +28,8 @@ pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> 
 }
 
 /// Continues a sweep. Limits in `given` replace those of the sweep. The result goes to the files
-/// that `given` names, otherwise to the files that the sweep was originally asked to write.
+/// that `given` names, otherwise to the files that the sweep was originally asked to write, unless
+/// it had ended.
 ///
 /// # Errors
 /// Returns the errors of [`sweep`], and an error if the sweep cannot be continued.
@@ -65,7 +66,7 @@ fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), F
     ended.and_then(|()| sweep_outcome(&collection))
 }
 
-/// Returns the request of the command line.
+/// Returns the sweep that the command line requests.
 fn request(arguments: &RaceArguments) -> Result<SweepRequest, Failure> {
     let parameters = parameters(arguments);
     check_parameters(&parameters, arguments.runs.pin.is_some())?;

@@ -45,7 +45,7 @@ fn command(path: &Path, recording: &Recording) -> String {
         let lines: Vec<_> = entry.command.lines().collect();
         return format!("{} ({})", lines.join("; "), entry.program);
     }
-    // Merged traces have several commands.
+    // The command of a merged trace consists of several commands, separated by `&`.
     let commands = recording.command.split(|word| word == "&");
     let commands: Vec<_> = commands.map(quoted).collect();
     commands.join(" & ")

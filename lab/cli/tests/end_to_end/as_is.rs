@@ -49,7 +49,7 @@ fn the_allocator_that_a_start_script_chooses_is_the_baseline() {
     is_served_by(row(&result, &sound), "libsound.so");
     // A run that follows every block sets LD_PRELOAD, so the script would choose nothing.
     assert!(named(&result, "as-is")["evidence"].is_null());
-    // Only the timed runs of the baseline use the slow library.
+    // Of the timed runs, only those of the baseline use the slow library.
     let versus = &named(&result, "system")["versus_baseline"]["wall_s"];
     assert_eq!(versus["verdict"], "faster", "{versus}");
     outcome.says(
@@ -144,7 +144,8 @@ fn debians_redis_runs_on_jemalloc_as_it_is() {
         eprintln!("skipped: no redis-server that links jemalloc");
         return;
     }
-    // The allocators of the fixtures lack malloc_usable_size, which redis calls.
+    // In redis, malloc_usable_size of the fixtures would call the next one, which is jemalloc's and
+    // does not know their blocks.
     let (site, whole) = (Site::new(), Path::new("elfmalloc"));
     let settings = [
         "--serve",

@@ -172,7 +172,8 @@ fn a_condition_that_nothing_could_confirm_is_refused() {
     outcome.complains(2, &["system peak_rss > 2%", told]);
 }
 
-/// Keeps this number of samples of a figure, or of every figure if its name is empty.
+/// Resizes the samples of a figure, or of every figure if the name is empty, to `runs`. Repeats the
+/// last sample if there are too few.
 fn cut(result: &mut Value, figure: &str, runs: usize) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     let figures = rows.iter_mut().filter_map(Value::as_object_mut).flatten();

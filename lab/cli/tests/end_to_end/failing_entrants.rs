@@ -3,7 +3,8 @@
 
 use crate::support::{Site, allocator, program, row};
 
-/// Races a broken allocator beside a sound allocator, and returns the broken allocator's row.
+/// Races a broken allocator beside a sound allocator, and returns the site, the broken allocator's
+/// row and the standard output.
 #[track_caller]
 fn beside_a_sound_one(fault: &str, options: &[&str]) -> (Site, serde_json::Value, String) {
     let (site, broken, sound) = (Site::new(), allocator(fault), allocator(""));

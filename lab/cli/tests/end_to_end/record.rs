@@ -74,7 +74,8 @@ impl Trace {
         blocks
     }
 
-    /// Returns the counted blocks of all processes.
+    /// Returns the numbers of counted blocks that all processes together made, freed, resized and
+    /// inherited. Other fields stay empty.
     pub fn all(&self) -> Blocks {
         let each = self
             .processes
@@ -90,7 +91,7 @@ impl Trace {
     }
 }
 
-/// Counted blocks.
+/// Statistics of the blocks of at least [`COUNTED`] bytes.
 #[derive(Debug, Default)]
 pub struct Blocks {
     pub made: usize,
@@ -130,7 +131,7 @@ impl Blocks {
     }
 }
 
-/// Records the program of the fixtures.
+/// Records the program of the fixtures with these arguments, and reads the trace.
 pub fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     let program = recorded_program();
     let mut all = vec!["record", "-o", "app.trace", "--", &program];

@@ -59,7 +59,8 @@ fn a_sample_of_blocks_that_change_threads_stands_for_all_of_them() {
     let (outcome, trace) = record(&site, &["threads", "30000"]);
     outcome.says(0, &["of 1 process in app.trace"]);
     assert_estimate(&trace, 0, 120_000.0);
-    // Each thread leaves one block, and every other sampled block is freed.
+    // Each thread leaves one block, and frees of all other blocks are recorded if the blocks are
+    // sampled.
     assert!(trace.blocks(0).live.len() <= 4);
     assert!(trace.is_complete());
 }

@@ -128,7 +128,7 @@ fn a_result_of_an_earlier_race_is_replaced_whole() {
     assert_eq!(site.visible_files(), ["result.json"]);
 }
 
-/// Returns the number of lines that each hook wrote.
+/// Returns the number of lines in a file to which a hook appends.
 fn lines(site: &Site, name: &str) -> usize {
     fs::read_to_string(site.path(name))
         .unwrap_or_default()

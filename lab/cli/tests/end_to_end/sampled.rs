@@ -4,8 +4,8 @@ use heapdrome_trace::{Frame, Module, Operation, Record, Recording, Stack, Step, 
 
 use crate::support::Site;
 
-/// Returns a trace that has one block for every `sample_bytes` bytes requested, and one stack, in a
-/// missing file of code.
+/// Returns a trace of 1000 blocks that states these distances of sample points and of stacks. It
+/// has one stack, in a module whose file is missing.
 fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     trace_of(
         "/nowhere/libapp.so",
@@ -15,7 +15,8 @@ fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     )
 }
 
-/// Returns a trace with one stack of these addresses in the file `path`.
+/// Returns a trace of 1000 blocks that states these distances of sample points and of stacks. It
+/// has one stack, of these addresses in the module `path`.
 fn trace_of(path: &str, addresses: [u64; 2], sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],

@@ -68,14 +68,14 @@ source = "page 3"
 test = { ratio = { figure = "wall_s", of = ["lost"], to = ["libc"], in = { cells = ["tiny"] }, range = { high = 1.0 } } }
 "#;
 
-/// Suite with two races of a few milliseconds and one that cannot run.
+/// Creates a suite with two races of a few milliseconds and one that cannot run.
 fn suite(site: &Site) -> String {
     let text = SUITE.replace("$SOUND", &allocator("").display().to_string());
     site.file("mine.toml", text);
     "./mine.toml".to_owned()
 }
 
-/// Returns the quick form of a suite.
+/// Runs the quick form of a suite.
 pub fn quick(site: &Site, suite: &str, options: &[&str]) -> Outcome {
     let mut all = vec!["suite", suite, "--quick"];
     all.extend(options);

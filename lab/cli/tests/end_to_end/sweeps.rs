@@ -280,13 +280,13 @@ fn journals(site: &Site) -> impl Iterator<Item = String> {
     races.flat_map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")))
 }
 
-/// Returns the timed runs in the journal of each race.
+/// Returns the number of timed runs in the journal of each race.
 fn runs_on_disk(site: &Site) -> Vec<usize> {
     let runs = |text: String| text.matches("{\"line\":\"run\"").count();
     journals(site).map(runs).collect()
 }
 
-/// Returns the name of the sweep, which its races contain.
+/// Returns the name of the sweep, which is stored in the journals of its races.
 fn name_on_disk(site: &Site) -> String {
     let journal = journals(site).next().expect("a race has begun");
     let (_, rest) = journal.split_once("\"of\":\"").expect("a part of a sweep");

@@ -15,9 +15,9 @@ pub type Module = Vec<String>;
 pub struct Crate {
     /// File of each module; a module within a file has the file of its parent.
     pub files: BTreeMap<Module, PathBuf>,
-    /// Names that each module imports, including re-exports.
+    /// Path of each name that a module imports or re-exports, as written.
     imports: BTreeMap<(Module, String), Vec<String>>,
-    /// Every path in each module, as written.
+    /// Every import of each module and every path of at least two words in it, as written.
     paths: BTreeSet<(Module, Vec<String>)>,
 }
 
@@ -130,8 +130,8 @@ impl Crate {
         self.paths.insert((module.clone(), without_self(&path)));
     }
 
-    /// Resolves a path from the crate's root; `None` if it leads out of the crate, or to something
-    /// that belongs to no module.
+    /// Returns a path of the module `from` as seen from the crate's root; `None` if it leads out of
+    /// the crate, or to something that belongs to no module.
     fn absolute(&self, from: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut at = from.clone();
         let (first, rest) = path.split_first()?;

@@ -21,7 +21,7 @@ const CORRELATION: f64 = 0.9;
 /// Text for an unknown value.
 const UNKNOWN: &str = "unknown";
 
-/// Returns every comparison.
+/// Returns the comparisons of all properties, in the order of [`Property::ALL`].
 pub(super) fn all(facts: &Facts<'_>) -> Vec<FidelityCheck> {
     let one = |property: Property| match property {
         Property::PeakMemory => peak(facts),
@@ -44,8 +44,8 @@ fn page_faults(facts: &Facts<'_>) -> FidelityCheck {
     deviation(facts, Property::PageFaults, FAULTS, faults, tell)
 }
 
-/// Compares an amount of the program with that of the paced replay, both under the recorded
-/// allocator.
+/// Compares an amount in the program with the amount in the paced replay, both under the allocator
+/// of the recording.
 fn deviation(
     facts: &Facts<'_>,
     property: Property,
@@ -113,7 +113,7 @@ fn memory_order(facts: &Facts<'_>) -> FidelityCheck {
     }
 }
 
-/// Lists the entrants in ascending order, such as `a < b = c`.
+/// Formats the entrants in ascending order of their ranks, such as `a < b = c`.
 fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     let mut named: Vec<_> = ranks.iter().copied().zip(facts.names()).collect();
     named.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -1,15 +1,15 @@
 //! Measurements that a check compares: those of the program, and those of its replays.
 //!
-//! The peak of a process includes its binary, its libraries and its stack. The peak of a replay
-//! also includes the replay's own tables. The check subtracts both. The remaining memory comes from
-//! malloc, or the program maps it itself. The replay of a program that maps much memory itself
-//! misses its peak, because a replay of malloc calls cannot reproduce these mappings.
+//! The peak of a process includes its image: its binary, its libraries and its stack. The peak of a
+//! replay also includes the replay's own tables. The check subtracts all of these. The remaining
+//! memory comes from malloc or from the program's own mappings. A replay of malloc calls cannot
+//! reproduce such mappings, so its peak is too low if the program maps much memory.
 
 use heapdrome_replay::{FAULTS, TABLES};
 use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};
 use heapdrome_statistics::median;
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: f64 = 4096.0;
 
 /// Number of file pages that the kernel maps at one page fault. The default of `fault_around_bytes`
@@ -25,7 +25,7 @@ pub(super) struct Entrant<'a> {
     pub(super) dependencies: &'a EntrantResult,
 }
 
-/// The races of a check.
+/// Rows of all entrants in the three races of a check.
 pub(super) struct Facts<'a> {
     pub(super) entrants: Vec<Entrant<'a>>,
     left: Vec<&'a str>,
@@ -78,7 +78,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns the entrant's row in another race, if that row is valid.
+/// Returns the row of another race that corresponds to `row`, if that other row is valid.
 fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
     let mut rows = race.entrants.iter();
     let found = rows.find(|other| match row.role {
@@ -89,8 +89,8 @@ fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResul
     found.filter(|other| other.status == Status::Ok)
 }
 
-/// Returns the peak memory of each round, without the image of the process and the tables of a
-/// replay. Returns `None` if the image was not measured.
+/// Returns the peak memory of each round in bytes, without the image of the process and the tables
+/// of a replay. Returns `None` if the image or the peak was not measured.
 pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     let image = row.image?.resident().as_f64();
     let tables = row.metrics.get(TABLES).map_or(0.0, |tables| tables.median);
@@ -98,9 +98,10 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the page faults of a replay's operations, or the page faults of a program without those
+/// Returns the median number of page faults of a replay's operations, or of a program without those
 /// of its image. The image causes one fault for each written page, and one for each group of file
-/// pages that the kernel maps together.
+/// pages that the kernel maps together. Returns `None` if the image or the faults of a program were
+/// not measured.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

@@ -36,7 +36,7 @@ impl Family {
         }
     }
 
-    /// Compares every figure of every allocator that counts in both races.
+    /// Compares every figure of every allocator with valid rows in both races.
     pub fn compare(&self, pair: &Pair<'_>) -> RacePair {
         let mut changes = Vec::new();
         for both in pair.compared(self.same_machine) {
@@ -101,7 +101,8 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     }
 }
 
-/// Returns the change of the figure's ratio to the baseline; `None` for the baseline itself.
+/// Returns the change of the figure's ratio to the baseline. Returns `None` for the baseline
+/// itself, if the races have no common baseline, or if there are too few rounds.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
     if baseline.new.allocator == both.new.allocator {
@@ -117,7 +118,8 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
 }
 
 /// Returns an entrant's samples from both races. Only the rounds that every entrant ran are
-/// included, because single-look intervals are invalid for later rounds.
+/// included. The number of later rounds depends on the results, and the intervals do not allow
+/// this.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);

@@ -12,17 +12,17 @@ use crate::kept::Kept;
 
 /// Cells to run, with their schedule.
 pub struct Cells<'a> {
-    /// The lab.
+    /// Open session of the lab.
     pub opened: Opened<'a>,
-    /// Mechanism for limits; `None` if there is none.
+    /// Mechanism for memory limits; `None` if the machine has none.
     pub mechanism: Option<Mechanism>,
     /// Numbers of rounds, and the limit of their total time.
     rounds: Rounds,
-    /// Number of processors for testing the document's claims; `None` to skip the test.
+    /// Number of processors for testing the claims of lgalloc's document; `None` to skip the test.
     sentences: Option<usize>,
     /// Positions of the cells in the collection.
     places: Vec<usize>,
-    /// Measurement time of earlier sessions.
+    /// Total time of earlier sessions.
     spent: Duration,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Enables the test of the document's claims.
+    /// Enables the test of the claims in lgalloc's document.
     #[must_use]
     pub fn with_sentences(self) -> Self {
         Self {
@@ -82,7 +82,8 @@ impl<'a> Cells<'a> {
         evaluate(collection, self.sentences);
     }
 
-    /// Returns the total measurement time of the cells, earlier sessions included.
+    /// Returns the total time of all sessions, from the opening of each. Earlier sessions count
+    /// until their last cell.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }
@@ -100,7 +101,8 @@ impl<'a> Cells<'a> {
         next.is_none()
     }
 
-    /// Returns the number of cells with missing rounds, and of cells with all rounds done.
+    /// Returns the number of cells with missing rounds, given-up ones included, and of cells with
+    /// all rounds done.
     pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
         let all = collection.paging_cells();
         let cells = self.places.iter().map(|place| &all[*place]);

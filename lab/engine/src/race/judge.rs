@@ -14,9 +14,9 @@ use super::rules::{Rules, comparison};
 /// Judge that decides the entrants of a suite's race by the suite's targets.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// The suite.
+    /// Suite whose targets decide.
     pub suite: Suite,
-    /// The race.
+    /// Race of the suite.
     pub race: Race,
 }
 
@@ -55,7 +55,8 @@ pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Stan
     rivals.map(standing).collect()
 }
 
-/// Returns the noise floor, which is derived from the baseline's twin.
+/// Returns the noise floor, which is derived from the baseline's twin; `None` without a twin, or
+/// with too few rounds.
 pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor> {
     let twin = material
         .plan
@@ -79,7 +80,7 @@ pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor>
 }
 
 /// Returns the smallest difference in a figure, as a fraction, that the race had an 80% chance to
-/// show.
+/// show; `None` with too few rounds.
 fn smallest_difference(
     material: &Material<'_>,
     rules: &Rules,

@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 use heapdrome_schema::{Pace, Run, Stopping};
 use heapdrome_statistics::FEWEST_ROUNDS;
 
-/// Number of rounds in a race for a first impression, if the command takes less than [`SHORT`].
+/// Minimum number of rounds in a quick race whose command takes less than [`SHORT`].
 const QUICK_ROUNDS: u32 = 10;
 
-/// Run time below which a race for a first impression has [`QUICK_ROUNDS`] rounds.
+/// Duration of a run below which a quick race has at least [`QUICK_ROUNDS`] rounds.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Time for the rounds of a first impression.
+/// Time for the rounds of a quick race.
 const QUICK: Duration = Duration::from_secs(10);
 
-/// Time of a usual race, as a multiple of the time of one run.
+/// Time for the rounds of a usual race, as a multiple of the duration of one run.
 const RUNS: u32 = 60;
 
-/// Minimum time of a usual race, which is enough for a command that takes a second.
+/// Minimum time for the rounds of a usual race: [`RUNS`] runs of a command that takes a second.
 const USUAL: Duration = Duration::from_secs(60);
 
 /// Minimum number of rounds for an interval.
 const FEWEST: u32 = FEWEST_ROUNDS as u32;
 
-/// Maximum time of a race without a limit, and the time of a race to a precision.
+/// Maximum time for the rounds of a usual race, and the time for the rounds of a patient one.
 const PATIENT: Duration = Duration::from_secs(600);
 
 /// Returns the time allowed for rounds at this pace, if one run takes `run`.
@@ -126,7 +126,7 @@ impl Outlook {
         run.saturating_mul(self.memory_runs)
     }
 
-    /// Returns the time left before `--max-time` is used up.
+    /// Returns the time left before `--max-time` is used up; `None` without `--max-time`.
     fn left(&self, stopping: &Stopping) -> Option<Duration> {
         let most = stopping.max_time.map(Duration::from)?;
         Some(most.saturating_sub(self.spent))

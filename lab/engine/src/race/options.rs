@@ -20,10 +20,11 @@ pub fn usual_options() -> Options {
     }
 }
 
-/// Figures of every race that `--judge` accepts, each after its short name.
+/// Figures of every race that `--judge` accepts: short name, and name in a result.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
-/// Checks that the race has every judged figure. `metrics` are figures that only this race has.
+/// Checks that the race has every judged figure. `metrics` are the names of figures that only this
+/// race has.
 ///
 /// # Errors
 /// When a figure is missing. The message suggests existing names.

@@ -17,8 +17,8 @@ use crate::interrupt;
 type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
-    /// Takes the missing proofs. An entrant whose allocator does not serve the command is not
-    /// timed.
+    /// Takes the proofs that are missing or no longer valid. An entrant whose allocator does not
+    /// serve the command is not timed. Returns the end of the race if no comparison is possible.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;
@@ -122,8 +122,8 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// Returns the latest proof of an entrant, if it shows that other allocators served too much of
-    /// the command.
+    /// Returns the latest proof of an entrant, if it shows that the entrant's allocator served too
+    /// little of the command.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
@@ -162,7 +162,7 @@ impl Contest {
         }
     }
 
-    /// Describes a change to files while heapdrome ran.
+    /// Describes a change to the files of an entrant or of the command.
     fn changed_files(&self, entrant: usize) -> String {
         let name = &self.race.plan().entrants[entrant].name;
         format!("{name} or the command changed")
@@ -180,7 +180,7 @@ impl Contest {
     }
 
     /// Takes a proof again, after `cause` invalidated it. Adds a remark, because the rounds before
-    /// and after it ran in different environments or used different files.
+    /// and after the change ran in different environments or used different files.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;
@@ -250,8 +250,8 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Explains the end of a race whose command traces programs, and continues if the kernel refuses
-/// this.
+/// Explains the end of a race whose command traces programs, but continues without tracing if the
+/// kernel refuses it.
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \

@@ -42,7 +42,7 @@ pub enum Interrupted {
 
 /// Returns the race or sweep to resume. `name` is the name of a race or of a sweep; a race that is
 /// part of a sweep selects its sweep. [`LATEST`] selects the last interrupted race or sweep that
-/// was started in the current folder. With `new_limits`, it may also have ended.
+/// was started in the current folder; with `new_limits`, it also selects ended ones.
 ///
 /// # Errors
 /// When no race or sweep has this name. With [`LATEST`], when no unfinished race was started here,
@@ -70,11 +70,11 @@ pub fn find(
     }
 }
 
-/// Returns the result so far of the race of this name; with [`LATEST`], of the single race whose
-/// journal was written last. Returns `None` if there is no such race.
+/// Returns the result so far of the race `name`; `None` if there is no such race, or if it is
+/// running. [`LATEST`] means the single race with a complete round whose journal was written last.
 ///
 /// # Errors
-/// When its journal is unusable, for example because the race is running.
+/// When the race cannot be opened.
 pub fn kept(
     name: &str,
     engine: &Engine,
@@ -114,8 +114,8 @@ pub fn announce(contest: &Contest, engine: &Engine) {
     }));
 }
 
-/// Refuses to resume a race that belongs to a sweep but whose journal does not name the sweep. The
-/// end of this race would look like the end of the whole sweep.
+/// Refuses to resume a race of a sweep if its journal does not name the sweep. The end of such a
+/// race would look like the end of the whole sweep.
 ///
 /// # Errors
 /// When the race belongs to such a sweep.

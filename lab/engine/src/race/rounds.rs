@@ -39,7 +39,7 @@ impl Contest {
         }
     }
 
-    /// Runs one more round, or returns the end of the race if none is needed.
+    /// Runs one more round, or returns the end of the race if none is needed or possible.
     pub(super) fn round_or_end(&mut self) -> Result<Option<Ended>, Failure> {
         self.clock.start();
         let ended = self.next_or_end();
@@ -85,8 +85,9 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, untimed, if its run under the witness was short. The forecast uses
-    /// this run, because a short command takes several times as long under the witness.
+    /// Runs the baseline once, without recording the run, if its run under the witness was short.
+    /// The forecast uses this run, because a short command takes several times as long under the
+    /// witness.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -117,7 +118,8 @@ impl Contest {
         }
     }
 
-    /// Returns the end of the race if there are enough rounds.
+    /// Returns the end of the race if no further round is needed or possible. After the minimum
+    /// number of rounds, makes the missing memory runs first.
     fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
         if let Some(ended) = self.lost() {
@@ -217,8 +219,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Makes the missing untimed runs that watch memory, for every entrant that still races except
-    /// the twin.
+    /// Makes the missing memory runs of every entrant that still races, except the twin.
     fn watch_memory(&mut self) -> Result<(), Failure> {
         let wanted = self.race.plan().options.memory_runs as usize;
         for entrant in 0..self.race.plan().entrants.len() {

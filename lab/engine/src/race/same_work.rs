@@ -32,8 +32,7 @@ const AT_START: (u64, u64) = (32, 128 << 10);
 /// occasionally start a helper.
 const FEW_PROCESSES: u64 = 1;
 
-/// Minimum ratio of a difference to the spread of the baseline's own runs; smaller differences are
-/// allowed.
+/// Multiple of the spread of the baseline's own runs up to which a difference is allowed.
 const SPREADS: u64 = 3;
 
 /// Number of further baseline runs after a difference was found.
@@ -105,7 +104,7 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 enum Difference {
     /// The very first run, by the baseline, differs. The value is the work of a later run.
     First(Work),
-    /// Rivals, by their positions.
+    /// Some rivals differ. The values are their positions in the list of rivals.
     Rivals(Vec<usize>),
 }
 
@@ -128,8 +127,8 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .filter(|place| differ(mean, rivals[*place], spread))
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
-    // If several rivals agree with each other but not with the first run, the first run left
-    // results that changed the work of all later runs.
+    // If there are several rivals, and all agree with each other but not with the first run, the
+    // first run left results that changed the work of all later runs.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,
@@ -169,7 +168,8 @@ impl Contest {
     }
 
     /// Collects the work that the proofs counted. Skips a rival that did not serve the same
-    /// programs as the baseline, and a proof from another cell, because it counted another command.
+    /// programs as the baseline. Also skips a proof from another cell than that of the baseline's
+    /// proof, because it counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;

@@ -62,11 +62,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that the remaining races have the same allocators as the finished ones, so that all races
-/// fit into one table.
+/// Checks that each finished race had all allocators that it has in `races`, so that finished and
+/// remaining races fit into one table.
 ///
 /// # Errors
-/// When an allocator of the remaining races did not take part in a finished race.
+/// When such an allocator did not take part in a finished race.
 pub fn check_rivals(
     request: &SuiteRequest,
     before: &Collection,
@@ -115,7 +115,8 @@ pub struct Equipment {
 /// unavailable ones from the suites.
 ///
 /// # Errors
-/// When an allocator that was requested by name, or a baseline, is unavailable.
+/// When an allocator that was requested by name, or a baseline, is unavailable. Also when the user
+/// interrupts.
 pub fn equip(
     suites: &mut [Suite],
     request: &SuiteRequest,

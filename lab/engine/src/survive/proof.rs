@@ -10,7 +10,8 @@ use heapdrome_witness::{Request, Witness};
 use crate::failure::Failure;
 use crate::race::{not_served, witness_failure};
 
-/// Returns the reason why `entrant` does not serve the command; `None` if it does.
+/// Returns the reason why no run shows that `entrant` serves the command: another allocator serves
+/// it, the command fails, or it traces programs. Returns `None` if `entrant` serves the command.
 ///
 /// # Errors
 /// When the command cannot be traced, or the user interrupts.

@@ -27,7 +27,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// Returns every workload, in display order.
+    /// Returns every workload except the replay of a trace, in display order.
     pub fn all() -> Vec<Self> {
         let synthetic = heapdrome_workloads::list().iter();
         let programs = heapdrome_programs::list().iter();
@@ -154,8 +154,8 @@ impl Asked {
         }
     }
 
-    /// Returns the parameters as `name=value` words: all parameters of a built-in load, but only
-    /// the explicitly set ones of a program.
+    /// Returns the parameters as `name=value` words: all parameters of a built-in load or a replay,
+    /// but only the explicitly set ones of a program.
     pub fn words(&self) -> Vec<String> {
         match &self.what {
             What::Own(parameters, _) => parameters.words(),
@@ -216,7 +216,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Returns the words, converted to the workload's small form if `quick`. A named preset becomes its
-/// quick form. Without a named preset, the first quick preset is added.
+/// quick form, if it has one. Without a named preset, the first quick preset, if any, is added.
 fn with_preset(description: &Description, words: &[String], quick: bool) -> Vec<String> {
     let known = |name: &str| description.presets.iter().find(|one| one.name == name);
     let (named, rest) = match words.split_first() {

@@ -18,13 +18,13 @@ use crate::fidelity;
 
 pub use source::{Source, built_in, open};
 
-/// Name of the workload.
+/// Name of the workload that replays a trace.
 pub const NAME: &str = "replay";
 
 /// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The trace.
+    /// Trace to replay.
     pub trace: Source,
     /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
@@ -93,7 +93,8 @@ impl Replay {
     /// Compiles the trace, unless the cache already contains its program.
     ///
     /// # Errors
-    /// When the trace cannot be read, or the cache cannot be written.
+    /// When the companion is missing, the trace is unusable, the cache cannot be written, or the
+    /// user interrupts.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
         let trace = self.trace.open()?;

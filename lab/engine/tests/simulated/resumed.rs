@@ -28,7 +28,7 @@ fn interrupted_after(site: &Site, most: usize) -> Engine {
     }))
 }
 
-/// Interrupts a race in its second round.
+/// Interrupts a race in its second round, and returns an engine that can resume the race.
 fn interrupted(site: &Site) -> Engine {
     let engine = interrupted_after(site, 4);
     let plan = support::plan(

@@ -22,7 +22,7 @@ pub use strategies::{AHEAD, strategies};
 pub use sweep::{Sweep, halves, sweep};
 pub use throughput::throughput;
 
-/// The size of a region.
+/// Size of the regions that hold a working set.
 const REGION: Bytes = Bytes::from_mib(2);
 
 /// Makes the tables of the cells, grouped by experiment.
@@ -82,7 +82,7 @@ impl Holding {
     }
 
     /// Returns a cell whose child uses this holding. Appends the name of the holding to the cell's
-    /// name, except at place 0.
+    /// name, unless `place` is 0.
     fn cell(
         &self,
         place: usize,

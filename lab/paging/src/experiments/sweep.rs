@@ -14,7 +14,7 @@ const FITS: &str = "all fits";
 
 /// The settings of a sweep.
 pub struct Sweep {
-    /// The working set.
+    /// Size of the working set.
     pub total: Bytes,
     /// The limits, and the numbers of threads under each.
     pub limits: Vec<(Bytes, Vec<usize>)>,

@@ -75,7 +75,7 @@ pub fn live_bytes(steps: &[Step]) -> Vec<u64> {
     all
 }
 
-/// Returns whether the operation of its thread that follows `made` frees the block.
+/// Returns whether the thread that made the block frees it in its next operation.
 fn is_temporary(steps: &[Step], block: &Block) -> bool {
     let thread = steps[block.made].thread;
     let mut later = (block.made + 1..steps.len()).filter(|place| steps[*place].thread == thread);

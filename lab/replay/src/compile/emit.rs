@@ -16,7 +16,8 @@ use crate::options::Speed;
 use crate::program::Header;
 use crate::words::{self, Kind, MAIN, MAX_THREADS, halves};
 
-/// Minimum pause that is replayed, in nanoseconds. Threads cannot be woken more precisely.
+/// Minimum recorded time between two pauses of a thread, in nanoseconds. Threads cannot be woken
+/// more precisely.
 const PAUSE: u64 = 50_000;
 
 /// A live block.
@@ -35,16 +36,16 @@ struct Live {
 struct Thread {
     steps: u64,
     tickets: u32,
-    /// Time up to which pauses of the thread were compiled.
+    /// Time of the latest operation before which a pause was compiled.
     until: u64,
 }
 
-/// Minimum ratio, as a fraction, of the new size to the old one at which a resize counts as growth
-/// ahead of need.
+/// Minimum ratio of new to old size, as numerator and denominator, at which a resize counts as
+/// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
-/// Returns the number of bytes that a program writes at the start of a block that replaces a
-/// smaller one and is never resized again.
+/// Estimates how many bytes at the start of a block a program has written in the end, if the block
+/// replaces a smaller one and is never resized again.
 ///
 /// A program that multiplies an array's size fills between none and all of the added bytes, on
 /// average half of them. A program that grows an array by little knows the size that it needs, and
@@ -57,7 +58,7 @@ fn written(before: u64, size: u64) -> u64 {
     }
 }
 
-/// Compiles steps into words.
+/// Compiler of steps into words.
 pub(super) struct Emitter {
     survey: Survey,
     calls: Vec<Call>,
@@ -67,7 +68,7 @@ pub(super) struct Emitter {
     live_bytes: u128,
     numbers: Numbers,
     threads: Vec<Thread>,
-    /// Threads that have made their last step, in the order of their last steps.
+    /// Threads that have made their last step and are to be joined, in the order of those steps.
     ended: VecDeque<u32>,
     /// Thread of the previous step.
     previous: Option<u32>,
@@ -107,7 +108,7 @@ impl Emitter {
         Ok(header)
     }
 
-    /// Compiles a step. `block`: the number of the block that the step makes, if it makes one.
+    /// Compiles a step. `block` is the number of the block that the step makes, if any.
     pub(super) fn step(&mut self, step: Step, block: u64) -> Result<(), CompileError> {
         let time = step.time.0;
         if self.steps == 0 {
@@ -133,8 +134,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a locked replay, if `next` is not the thread of the previous step, makes that thread
-    /// publish that the step is done. Returns the thread and the count for which `next` must wait.
+    /// In a locked replay, if a thread other than `next` did the previous step, makes that thread
+    /// publish the step. Returns that thread and the count for which `next` must wait.
     fn pass_turn(&mut self, next: Option<u32>) -> Result<Option<(u32, u32)>, CompileError> {
         match self.previous {
             Some(previous) if self.header.speed == Speed::Locked && next != Some(previous) => {
@@ -144,7 +145,7 @@ impl Emitter {
         }
     }
 
-    /// Starts a thread, once all threads have ended that had ended by then in the recording.
+    /// Starts a thread, after joining all threads that had ended by then in the recording.
     fn start(&mut self, name: u32, time: u64) -> Result<u32, CompileError> {
         let thread = self.threads.len() as u32;
         if thread >= MAX_THREADS {
@@ -258,7 +259,7 @@ impl Emitter {
     }
 
     /// Takes a slot that the thread knows to be free. If another thread has freed many slots, waits
-    /// for it first, so that the threads' distance stays bounded.
+    /// for that thread first, so that the two do not drift apart without limit.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;
@@ -283,8 +284,8 @@ impl Emitter {
         }
     }
 
-    /// Removes a block from the live ones. If another thread makes the block, waits until it is
-    /// made.
+    /// Removes a live block and returns it. If another thread publishes the making of the block,
+    /// waits for that publication.
     fn freed(&mut self, thread: u32, block: u64) -> Result<Live, CompileError> {
         let old = self.live.remove(block);
         let old = old.ok_or(CompileError::Twice(block))?;

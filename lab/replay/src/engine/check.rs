@@ -1,12 +1,12 @@
-//! Fills blocks with a pattern and compares it before they are freed. Finds an allocator that gives
-//! the same memory to two blocks, or loses the content of a block.
+//! Pattern that fills blocks, and is compared before they are freed and after they were resized.
+//! Detects an allocator that returns overlapping blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
 /// Maximum number of bytes of a block that is filled completely.
 const WHOLE: usize = 4 << 10;
 
-/// Number of bytes at the beginning and at the end of a larger block that are filled.
+/// Number of bytes that are filled at each end of a larger block.
 const PART: usize = WHOLE / 2;
 
 /// Distance in bytes between the filled words in the middle of a larger block.
@@ -15,14 +15,14 @@ const APART: usize = 512;
 /// Bytes of a word of the pattern.
 const WORD: usize = size_of::<u64>();
 
-/// Odd number that spreads slots and places over the pattern.
+/// Odd numbers that spread slots (`RATIO`) and places (`OTHER`) over the pattern.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
 /// Maximum alignment that malloc guarantees.
 const GUARANTEED: usize = 16;
 
-/// Returns the offsets of the words of a block that are filled, each with the number of its bytes.
+/// Returns the offset of each word of a block that is filled, with the word's length in bytes.
 fn filled(size: usize) -> impl Iterator<Item = (usize, usize)> {
     let (front, back) = match size <= WHOLE {
         true => (size, size),
@@ -48,7 +48,7 @@ fn pattern(slot: u32, place: usize) -> [u8; WORD] {
 pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     for (place, length) in filled(size) {
         let word = pattern(slot, place);
-        // SAFETY: `filled` names bytes of the block.
+        // SAFETY: `filled` returns only ranges within `size` bytes.
         unsafe {
             block
                 .add(place)
@@ -95,8 +95,8 @@ pub(super) fn aligned(block: *const u8, alignment: usize, size: usize) {
     }
 }
 
-/// Returns the alignment that malloc guarantees for a size: that of every object of at most this
-/// size.
+/// Returns the alignment that malloc guarantees for a size. It suffices for every object of at most
+/// this size.
 pub(super) fn guaranteed(size: usize) -> usize {
     match size {
         0 => 1,
@@ -104,13 +104,14 @@ pub(super) fn guaranteed(size: usize) -> usize {
     }
 }
 
-/// Ends the process if the memory that calloc returned is not zero.
+/// Ends the process if a block from calloc is not zero. Checks only the words that [`fill`] would
+/// fill.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.
 pub(super) unsafe fn zeroed(block: *const u8, size: usize) {
     for (place, length) in filled(size) {
-        // SAFETY: `filled` names bytes of the block.
+        // SAFETY: `filled` returns only ranges within `size` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
             let byte = place + byte;

@@ -20,7 +20,8 @@ pub trait Heap: Sync {
     /// Resizes as realloc does.
     ///
     /// # Safety
-    /// `block` came from this heap and was not freed. If the result is not null, `block` is free.
+    /// `block` is null, or came from this heap and was not freed. If the result is not null,
+    /// `block` is not used again.
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8;
 
     /// Frees as free does.
@@ -61,7 +62,8 @@ impl Heap for Libc {
     }
 
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: by this function's contract the block came from the same allocator and is live.
+        // SAFETY: by this function's contract the block is null, or came from the same allocator
+        // and is live.
         unsafe { libc::realloc(block.cast(), size) }.cast()
     }
 

@@ -10,8 +10,8 @@ use super::heap::Heap;
 use super::stop::{MACHINE, stop};
 use crate::program::WORD;
 
-/// Bytes of a thread's stack. Large enough for thread-local data of allocators, which lies there as
-/// well.
+/// Size of a thread's stack in bytes. Includes room for the thread-local data of allocators, which
+/// is stored there, too.
 const STACK: usize = 1 << 20;
 
 /// The engine's record of a thread, in cache lines of its own.
@@ -28,8 +28,8 @@ pub(super) struct Lane {
 /// Fills the lanes from the table of threads.
 ///
 /// # Safety
-/// The program has a table of this many threads at that offset. The replay's tables have as many
-/// lanes, which nothing else uses.
+/// The program has a table of `threads` threads at the offset `table`. The replay has `threads`
+/// lanes, and nothing else uses them.
 pub(super) unsafe fn fill<H: Heap>(replay: &Replay<'_, H>, table: u64, threads: u32) {
     replay.program.load(table * WORD, u64::from(threads) * WORD);
     for number in 0..threads {

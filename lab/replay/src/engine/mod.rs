@@ -1,5 +1,5 @@
-//! Runs a program with real threads. Meanwhile nothing is allocated, except by the C library for
-//! the threads themselves.
+//! Runs a program with real threads. During the run, only the calls of the program allocate, and
+//! the C library for the threads themselves.
 
 mod check;
 mod clock;
@@ -58,16 +58,17 @@ pub struct Outcome {
     pub before: Memory,
     /// Memory after the last operation.
     pub after: Memory,
-    /// Maximum number of resident bytes of the engine itself at one time.
+    /// Maximum resident memory of the engine itself, in bytes.
     pub own: u64,
-    /// Bytes of the engine's anonymous memory that were resident throughout.
+    /// Size of the engine's tables in bytes. They are resident throughout.
     pub tables: u64,
-    /// Page faults without input between the first operation and the last, without the engine's
-    /// own.
+    /// Number of minor page faults between the first operation and the last, excluding those of the
+    /// engine itself.
     pub faults: u64,
-    /// Maximum number of bytes of the program that were in memory at one time; included in `own`.
+    /// Maximum number of bytes of the compiled program that were loaded at one time; included in
+    /// `own`.
     pub held: u64,
-    /// Nanoseconds by which the latest operation of a paced replay came late.
+    /// Maximum delay of an operation in a paced replay, in nanoseconds.
     pub late: u64,
 }
 
@@ -97,7 +98,7 @@ struct Replay<'a, H> {
     entry: extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
-/// Bytes of the program in memory, and the page faults that loaded them.
+/// Size of the loaded parts of the program, and the number of page faults of loading them.
 #[derive(Default)]
 struct Held {
     now: AtomicU64,
@@ -111,7 +112,7 @@ impl Held {
         self.most.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Loads a part of the program into memory, and counts the page faults for that.
+    /// Loads a part of the program into memory, and counts the page faults of loading.
     fn load(&self, program: &Mapping, offset: u64, bytes: u64) {
         self.grow(bytes);
         let before = page_faults(Whose::Thread);
@@ -141,10 +142,12 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
     header.ok_or(ReplayError::NotAProgram)
 }
 
-/// Runs a program on a heap. Ends the process with one line if the heap returns null.
+/// Runs a program on a heap. Ends the process with one line if the heap returns null, if a thread
+/// cannot be started, or if a check of [`Touch::Check`] fails.
 ///
 /// # Errors
-/// Returns an error if the file is no program, or if the system has no memory for the tables.
+/// Returns an error if the file cannot be read or is no program, or if the system has no memory for
+/// the tables.
 ///
 /// # Safety
 /// [`compile`](crate::compile) wrote the file, and nothing has changed it since.

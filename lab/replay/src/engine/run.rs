@@ -16,10 +16,9 @@ pub(super) const FIRST_PIECE: u64 = 512;
 /// Number of operations of a group.
 const GROUP: usize = 4;
 
-/// Runs a thread's operations to their end, in groups. The highest bits of a group's words say
-/// which operations are frees, and one jump leads to the code for this order of mallocs and frees.
-/// If a program makes and frees at random, the processor therefore mispredicts one jump for each
-/// group, not for each operation.
+/// Runs a thread's operations to their end, in groups. The highest bits of a group's words show
+/// which operations are frees. One jump leads to the code for this order of mallocs and frees. In a
+/// random order of calls, the processor thus mispredicts one jump per group, not one per operation.
 ///
 /// A malloc and a free take few instructions. All other operations have a null pointer in their
 /// slot, which ends the group.
@@ -48,7 +47,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
                 };
                 if !done {
-                    // SAFETY: the word begins an operation of another kind.
+                    // SAFETY: the word begins an operation. It is of another kind, or `other` ends
+                    // the process.
                     next = unsafe { other::<H, TOUCH>(replay, thread, next.add($place)) };
                     if next.is_null() {
                         return;
@@ -117,12 +117,11 @@ unsafe fn frees(words: *const f64) -> u32 {
 }
 
 /// Runs a malloc or a free. Returns false if the word belongs to another operation, or frees a
-/// block that was not made.
+/// block that was not made. Both addresses are arguments, so that they stay in registers.
 ///
 /// # Safety
 /// The conditions of [`run`] hold. `word` is the first of an operation, and negative if `FREE`.
-/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both
-/// stay in registers.
+/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     replay: &Replay<'_, H>,
@@ -170,8 +169,8 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
 /// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it.
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
         out_of_memory(size as u64);
@@ -304,12 +303,13 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
     next
 }
 
-/// Checks the promises of the call that made a block, and fills the block. `first` is the first
-/// field of its operation; a resize kept the content of `kept` bytes.
+/// Checks the alignment and the content that the call guarantees for a new block, and fills the
+/// block. `first` is the first field of the operation. `kept` is the size of the block before a
+/// resize.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it.
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,

@@ -11,7 +11,7 @@ use crate::options::Touch;
 /// Runs a thread's operations on the calling thread.
 ///
 /// # Safety
-/// `compile` wrote the program. The program has this thread, and no other call follows it.
+/// `compile` wrote the program. The program has this thread, and no other call runs the thread.
 pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
     // SAFETY: the lane exists, by this function's contract, and `first` does not change.
     let first = unsafe { (*replay.lanes.add(number as usize)).first };

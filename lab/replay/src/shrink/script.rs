@@ -20,7 +20,7 @@ pub(super) struct Call {
     /// Position of the call in the whole program.
     pub id: u32,
     pub thread: u32,
-    /// Number of the call that made the block. A resize keeps this number.
+    /// ID of the call that made the block, which a resize keeps; `None` if the call frees null.
     pub block: Option<u32>,
     pub what: What,
 }
@@ -50,7 +50,7 @@ impl Call {
         matches!(self.what, What::Make { .. })
     }
 
-    /// Returns the call with a size of at most this.
+    /// Returns the call with its size limited to `most`.
     pub(super) fn at_most(self, most: u64) -> Self {
         let mut call = self;
         match &mut call.what {
@@ -61,7 +61,7 @@ impl Call {
     }
 }
 
-/// Number of the call that made each live block, while a trace is read.
+/// Map from each live block's number in the trace to the ID of the call that made it.
 #[derive(Default)]
 struct Makers(HashMap<u64, u32>);
 
@@ -123,7 +123,8 @@ impl Script {
     /// calls and frees of unknown blocks are omitted, as in every replay.
     ///
     /// # Errors
-    /// If the trace cannot be read, has no such process, or has too many operations.
+    /// Returns an error if the trace cannot be read, is a sample, has no such process or too many
+    /// operations, or if `go_on` returned false.
     pub fn read(
         trace: &File,
         process: Option<u32>,
@@ -156,7 +157,7 @@ impl Script {
         self.calls.is_empty()
     }
 
-    /// Returns the program with these calls instead.
+    /// Returns the program with its calls replaced by `calls`.
     pub(super) fn with(&self, calls: Vec<Call>) -> Self {
         Self {
             recording: self.recording.clone(),
@@ -178,7 +179,7 @@ impl Script {
     /// Writes the program as a trace of one process. Each call takes one step of time.
     ///
     /// # Errors
-    /// If the sink cannot be written.
+    /// Returns an error if the sink cannot be written.
     pub fn write<W: Write>(&self, sink: W) -> Result<W, TraceError> {
         let mut writer = Writer::new(sink, &self.recording)?;
         writer.record(Record::Process(Process {

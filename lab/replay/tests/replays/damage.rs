@@ -69,8 +69,8 @@ fn what_was_recorded_before_a_cut_is_replayed() {
     writer.operation(0, step(32, make)).expect("a step");
     let whole = writer.finish().expect("a trace");
     assert_eq!(outcome(&whole, None), Ok(None));
-    // Cut at any length, the trace has no operation, or the first block, and compiling never
-    // panics.
+    // Cut at any length, the trace yields an error or a program with a cut-off position, and
+    // compiling never panics.
     for length in 0..whole.len() {
         match outcome(&whole[..length], None) {
             Ok(cut_off) => assert!(cut_off.is_some_and(|offset| offset <= length as u64)),

@@ -56,13 +56,12 @@ impl Heap for Counted {
         let written = |page: &&[u8]| page.iter().any(|byte| *byte != 0);
         let pages = bytes.chunks(PAGE).filter(written).count();
         self.pages.lock().expect("no thread panicked").push(pages);
-        // SAFETY: the contract is that of the trait.
+        // SAFETY: by the trait's contract, the block is live. It came from `Libc`.
         unsafe { Libc.free(block) };
     }
 }
 
-/// Returns the number of written pages of a block that takes these sizes, in MiB, one after the
-/// other.
+/// Returns the number of written pages of a block that is resized through `sizes`, in MiB.
 fn written(sizes: &[usize], touch: Touch) -> usize {
     let mut program = Program::new(1);
     for (place, size) in sizes.iter().enumerate() {
@@ -91,7 +90,8 @@ fn written(sizes: &[usize], touch: Touch) -> usize {
     heap.pages.into_inner().expect("no thread panicked")[0]
 }
 
-/// Asserts a number of pages. Allows for pages that a block shares at its beginning.
+/// Asserts that `pages` is close to `mib` MiB. Allows for pages that a block shares at its
+/// beginning.
 #[track_caller]
 fn assert_near(pages: usize, mib: f64) {
     let expected = mib * (MIB / PAGE) as f64;

@@ -17,7 +17,7 @@ use heapdrome_trace::Operation;
 use heap::Recorder;
 use program::Program;
 
-/// Longest time that a replay may take on a busy machine.
+/// Time after which a replay counts as hung, even on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
 fn compiled(trace: &File, speed: Speed) -> (Compiled, File) {

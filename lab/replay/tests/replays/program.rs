@@ -75,7 +75,7 @@ impl Program {
         self.writer.operation(0, step).expect("a step");
     }
 
-    /// Makes a block of a size that no other has.
+    /// Adds a call that makes a block of a unique size.
     pub fn make(&mut self, thread: u32) -> u64 {
         let function = [0, 0, 0, 3, 4, 5, 6][self.number(7) as usize];
         let alignment = match function {

@@ -24,8 +24,8 @@ pub(super) const ORDER: [Holds; 4] = [
 ];
 
 impl Kind {
-    /// Returns the kinds of sentences in a collection. For races without sentences, returns
-    /// `Sentences`, so that the report can state that the suite makes no claims.
+    /// Returns the kinds of sentences in a collection. For a suite of races without sentences,
+    /// returns `Sentences`, so that the report can state that the suite makes no claims.
     pub(crate) fn of(collection: &Collection) -> Vec<Self> {
         let all = [Self::Targets, Self::Sentences].into_iter();
         let kinds: Vec<Self> = all

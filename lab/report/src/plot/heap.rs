@@ -20,7 +20,7 @@ const HEIGHT: f64 = 286.0;
 
 /// A drawing over time of one process, or of all processes.
 pub(crate) struct OverTime<'a> {
-    /// Name of the drawing, its title and its description.
+    /// Name of the drawing, unique in a page.
     pub(crate) name: String,
     pub(crate) caption: String,
     pub(crate) timeline: &'a Timeline,
@@ -47,7 +47,7 @@ impl Curve {
 }
 
 impl OverTime<'_> {
-    /// Returns a drawing of live and resident memory, if any memory was live.
+    /// Returns a drawing of live and resident memory; `None` if both were always zero.
     pub(crate) fn memory(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.bytes));
         let resident = self.places(|point| point.resident);

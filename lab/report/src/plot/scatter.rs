@@ -24,7 +24,8 @@ struct Point {
     memory: Ratio,
 }
 
-/// Returns the scatter plot; `None` if fewer than two entrants have both figures.
+/// Returns the scatter plot; `None` if fewer than two entrants have both figures, or the race
+/// supports no claim on wall time.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     if !sheet.supports(WALL) {
         return None;
@@ -86,8 +87,8 @@ fn points(sheet: &Ranking<'_>) -> Option<(Vec<Point>, Measure)> {
     (points.len() >= 2).then(|| (points, memory.clone()))
 }
 
-/// Returns the positions in `points` of the entrants that no other beats on both figures, the
-/// fastest first.
+/// Returns the positions in `points` of the best entrants, the fastest first: no other entrant is
+/// at least as good on both figures and better on one.
 fn best(points: &[Point]) -> Vec<usize> {
     let beats = |a: &Point, b: &Point| {
         let [at, am, bt, bm] = [a.time.at, a.memory.at, b.time.at, b.memory.at];
@@ -218,7 +219,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Returns the position of each name: the first free position of a few next to its point.
+/// Returns the position of each name: the first free position of a few near its point, or a
+/// position next to the point if none is free.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points
         .iter()

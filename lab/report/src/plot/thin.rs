@@ -26,7 +26,7 @@ pub(super) fn visible(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     kept.map(|(point, _)| *point).collect()
 }
 
-/// Returns the distance of a point from the line through two others.
+/// Returns the distance of a point from the line segment between two others.
 fn distance([x, y]: [f64; 2], [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> f64 {
     let [along, up] = [x2 - x1, y2 - y1];
     let length = along.powi(2) + up.powi(2);

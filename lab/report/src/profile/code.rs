@@ -7,7 +7,7 @@ use heapdrome_trace::Frame;
 
 use crate::foreign;
 
-/// Longest name of a function, in characters.
+/// Maximum length of a function's name, in characters.
 const NAME: usize = 80;
 
 /// Name shown for blocks without a stack.
@@ -17,7 +17,7 @@ pub(crate) const NO_STACK: &str = "(no stack recorded)";
 /// little time.
 const LOOKED_AT: usize = 2000;
 
-/// Maximum length of template arguments that are shown, in bytes.
+/// Maximum length of template arguments that are shown, in bytes with the brackets.
 const ARGUMENTS: usize = 16;
 
 /// Names of functions that pass a request on to an allocator.
@@ -50,8 +50,8 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Prefixes of the names of further wrappers: the containers of the standard libraries of C++ and
-/// Rust, and the memory interface of Python.
+/// Prefixes of the names of further wrappers: the standard libraries of C++ and Rust with their
+/// containers, and the memory interface of Python.
 const WRAPPING: [&str; 11] = [
     "std::",
     "void std::",
@@ -107,7 +107,7 @@ fn from_requester(names: &[String]) -> &[String] {
         WRAPPERS.contains(&name.as_str()) || WRAPPING.iter().any(|begin| name.starts_with(begin))
     };
     let wrappers = names.iter().take_while(|name| is_wrapper(name)).count();
-    // If no other function is known, keep the innermost wrapper.
+    // If no other function is known, keep the outermost wrapper.
     &names[wrappers.min(names.len().saturating_sub(1))..]
 }
 
@@ -188,7 +188,8 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     }
 }
 
-/// Returns the module and the address of a frame: `libx.so+0x12ab`.
+/// Returns the module and the address of a frame, such as `libx.so+0x12ab`, or only the address if
+/// the module is unknown.
 pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     let module = frame
         .module
@@ -253,7 +254,8 @@ fn end_of_arguments(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the index at which the parameter list at the end of a name begins.
+/// Returns the index at which the parameter list at the end of a name begins; `None` if the name
+/// does not end with one.
 fn parameters(name: &str) -> Option<usize> {
     if !name.ends_with(')') {
         return None;

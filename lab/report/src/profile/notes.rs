@@ -8,7 +8,7 @@ use super::names;
 use crate::foreign;
 use crate::words::{self, count};
 
-/// Number of names that one note lists.
+/// Maximum number of names that one note lists.
 const NAMES: usize = 8;
 
 /// Returns the notes, each one or two sentences.
@@ -76,7 +76,7 @@ fn unfinished(profile: &Profile) -> Option<String> {
     Some(format!("The trace lacks the end of {listed}."))
 }
 
-/// Returns a note on the code files whose functions have no names, if there are any.
+/// Returns notes on the code files whose functions have no names.
 fn unnamed(profile: &Profile) -> Vec<String> {
     let all = &profile.symbols.notes;
     let told = |note: &heapdrome_symbols::Note| {

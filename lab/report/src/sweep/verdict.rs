@@ -9,7 +9,7 @@ use crate::plot::{Group, groups};
 use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
-/// Maximum number of changes of the lead that are listed. Further changes are only counted.
+/// Maximum number of changes of the lead that are listed. If there are more, they are only counted.
 const MOST_CHANGES: usize = 3;
 
 /// The leaders at one value.
@@ -31,7 +31,7 @@ struct Value<'a> {
     ahead: Ahead,
 }
 
-/// Describes what a sweep shows about time, in a few sentences.
+/// Summarises the findings of a sweep on time, in a few sentences.
 pub(crate) fn verdict(collection: &Collection) -> String {
     if collection.races.is_empty() {
         return "No race is complete, so there is no verdict.".to_owned();
@@ -75,8 +75,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Returns the entrants that were not shown to be slower than any other: no interval lies wholly
-/// below theirs. The baseline's interval is exactly 1.
+/// Returns the entrants that were not shown to be slower than another one: no other interval lies
+/// wholly below theirs. The baseline's interval is exactly 1.
 fn ahead(result: &RaceResult) -> Ahead {
     let sheet = Sheet::new(result);
     let ends = |row: &Row<'_>| match row.entrant.role {

@@ -19,13 +19,13 @@ fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
     scale * (0.03 * normal(random)).exp()
 }
 
-/// The outcome of a race.
+/// Outcome of a simulated race.
 struct Race {
     /// Estimate of each rival when it left, or after the last round.
     last: Vec<Estimate>,
     /// Estimates after the rounds that every rival ran.
     first: Vec<Estimate>,
-    /// Number of rivals that left before the last round.
+    /// Number of rivals that were decided after the last round or earlier.
     left: usize,
 }
 
@@ -112,8 +112,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     assert!(last < first, "{last} and {first} of {MEANS}");
 }
 
-/// Six much slower rivals leave early. For the others, the race still shows the smallest difference
-/// that it announces in about 80% of 300 races (three standard errors are 7%).
+/// Six much slower rivals leave early. If the twin is slower by the smallest difference that a race
+/// announces, about 80% of 300 races still show it (three standard errors are 7%).
 #[test]
 fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     const RACES: usize = 300;
@@ -125,8 +125,8 @@ fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     assert!((219..=261).contains(&shown), "{shown} of {RACES}");
 }
 
-/// Returns whether a race shows a rival to be slower. The rival is slower by exactly the difference
-/// that the race announces at its end.
+/// Returns whether a race shows that the baseline's twin is slower, if its times are increased by
+/// exactly the difference that the race announces at its end.
 fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     let ratio = |place: usize| if place < RIVALS - 2 { 1.3 } else { 1.0 };
     let mut baseline = Vec::new();

@@ -58,8 +58,8 @@ pub(super) fn means(
     }
 }
 
-/// Returns one mean with its label, or the reason why there is none. Races in which the rival's row
-/// is invalid are omitted. The entrant's own row must be valid in every race in which it took part.
+/// Returns one mean with its label, or the reason why there is none. Races in which no rival has a
+/// valid row are omitted. The entrant's own row must be valid in every race in which it took part.
 fn mean(
     members: &[&Member],
     one: Available<'_>,

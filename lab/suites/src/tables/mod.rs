@@ -103,7 +103,7 @@ fn one(suite: &Suite, plan: &TablePlan, members: &[&Member], runs: &[MisuseRun])
     })
 }
 
-/// Heads, rows and notes.
+/// Heads, rows and notes of a table.
 type Parts = (Vec<String>, Vec<Vec<String>>, Vec<String>);
 
 /// Returns the entrants of a suite that have an allocator, beginning with the document's.
@@ -116,13 +116,15 @@ fn racing(suite: &Suite) -> impl Iterator<Item = (&Entrant, &str)> {
     all.filter_map(|one| Some((one, one.allocator.as_deref()?)))
 }
 
-/// Returns the rule for the comparisons of one race.
+/// Returns the decision rule for comparing every rival of a race with the baseline. The baseline
+/// and its twin do not count as rivals.
 fn rule_of(member: &Member) -> Rule {
     rule(member.result.entrants.len().saturating_sub(2))
 }
 
 /// Formats the ratio of an allocator to the baseline within the rounds. Its interval is included if
-/// there are enough rounds. With `inverse`, the ratio is inverted.
+/// there are enough rounds. With `inverse`, the ratio is inverted. The baseline itself has the
+/// ratio `1`.
 fn ratio_cell(
     member: &Member,
     rule: &Rule,

@@ -9,17 +9,17 @@ use std::io::Write;
 use super::{Block, Call, Format};
 use crate::varint::put;
 
-/// Fields of `Tracefile`.
+/// Field numbers of `Tracefile`.
 const LINES: u8 = 1;
 const MAX_SIMULTANEOUS: u8 = 2;
 
-/// Fields of `TraceLine`.
+/// Field numbers of `TraceLine`.
 const MALLOC: u8 = 1;
 const FREE: u8 = 2;
 const REALLOC: u8 = 3;
 const CALLOC: u8 = 4;
 
-/// Functions with an argument for the size of the block that they free.
+/// Functions that take the size of the freed block as an argument.
 const SIZED: [&str; 6] = [
     "free_sized",
     "free_aligned_sized",

@@ -38,7 +38,7 @@ fn generated_traces_come_back() {
     }
 }
 
-/// Largest numbers of each length of up to four bytes, and their successors.
+/// 1, the largest number of each encoded length of up to three bytes, and its successor.
 const BOUNDARIES: [u64; 7] = [
     1,
     (1 << 7) - 1,

@@ -19,7 +19,7 @@ fn kind(operation: &Operation) -> &'static str {
     }
 }
 
-/// Returns the number that the script adds for a step.
+/// Returns the number that the script adds to its checksum for a step.
 fn parts(process: u64, step: &Step) -> u64 {
     let name = &recording().functions[usize::from(step.operation.function())];
     let (size, freed) = match step.operation {

@@ -1,9 +1,8 @@
 //! Reads the processor's counter, if the calling thread may.
 //!
-//! `prctl` can forbid a thread to read the processor's counter: the kernel then kills the process
-//! at the next reading. New threads and child processes inherit the prohibition. So each thread
-//! asks the kernel once before its first reading, except in a sandbox, which may forbid the system
-//! call.
+//! `prctl` can forbid a thread to read the processor's counter: the next reading then raises
+//! SIGSEGV. New threads and child processes inherit the prohibition. So each thread asks the kernel
+//! once before its first reading, except in a sandbox, which may forbid the system call.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,8 +22,8 @@ enum Right {
     Denied = 2,
 }
 
-/// Whether a thread of this process has lost the right. Threads that begin in a sandbox then do not
-/// read the counter.
+/// Whether a thread of this process has lost the right to read the counter. Threads that begin in a
+/// sandbox then do not read it.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the processor's counter.
@@ -46,9 +45,9 @@ fn find() -> bool {
     !is_denied
 }
 
-/// Records that the calling thread is about to lose or get the right to read the counter. A thread
-/// without the right stamps its calls with the collector's latest beat, so the collector may have
-/// to repair their order.
+/// Records whether the calling thread may read the counter. A thread that is about to lose the
+/// right records it beforehand. A thread without the right stamps its calls with the collector's
+/// latest beat, so the collector may have to repair their order.
 pub fn set(may_read: bool) {
     let right = if may_read {
         Right::Granted

@@ -4,9 +4,10 @@
 //! So `operator new` may throw through an entry point, and errno and results stay unchanged.
 //!
 //! An object may also pass a call on to another of its functions by a jump, as `operator new` does
-//! to malloc. The second entry point then sees the stack pointer and return address of the first,
-//! which each thread remembers, and does not count the call. A loop that repeats a call from one
-//! place also repeats both values, but enters the same function.
+//! to malloc. Each thread remembers the stack pointer, return address and function of its latest
+//! counted entry. The second entry point sees the same stack pointer and return address, but
+//! another function of the same object, and does not count the call. A loop that repeats a call
+//! from one place also repeats both values, but enters the same function.
 
 use crate::layout::Function;
 use crate::resolve::resolve;
@@ -16,7 +17,8 @@ use crate::slots::{SLOT_BYTES, SLOTS};
 const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
 const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
 
-// Adds the requested bytes to the counter at `[r10 + 8]`. Clobbers r8 and rcx.
+// Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. Clobbers r8 and
+// rcx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_bytes {
     ($($into_r8:literal)+) => {
@@ -30,7 +32,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Computes the requested bytes from the arguments: for calloc, `first times second`.
+// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -107,7 +109,8 @@ macro_rules! entry {
     };
 }
 
-// Adds the requested bytes to the counter at `[x10 + 8]`. Clobbers x9 to x13.
+// Adds the requested bytes, which `$into_x12` loads, to the counter at `[x10 + 8]`. Clobbers x9 to
+// x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! add_bytes {
     ($($into_x12:literal)+) => {
@@ -125,7 +128,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Computes the requested bytes from the arguments: for calloc, `first times second`.
+// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

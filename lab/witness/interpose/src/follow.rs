@@ -1,4 +1,5 @@
-//! Follows blocks, in the second mode of the library: every counted call passes through here.
+//! Follows blocks, in the second mode of the library: every counted call runs through [`follow`],
+//! except calls to the C++ runtime, which calls malloc.
 //!
 //! Sizes, live bytes and the freeing thread are counted, and each call is timed. The call adds a
 //! frame to the stack. Assembly describes the frame to the unwinder, so exceptions of `operator
@@ -102,7 +103,7 @@ extern "C" fn before(call: &mut FollowedCall) -> usize {
     };
     call.old_size = old.map_or(0, |block| block.size + 1);
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
-    // SAFETY: the entry point has stored the address of its slot in `call.slot`.
+    // SAFETY: `follow` has stored the address of the entry point's slot in `call.slot`.
     let next = unsafe { (*call.call.slot).target() };
     call.began = now();
     next
@@ -187,7 +188,7 @@ fn number(thread: &Thread) -> u64 {
     thread.number.get()
 }
 
-/// Maximum ticks of a counted call: about 0.4 ms at 2.6 GHz. Most longer calls were interrupted.
+/// Number of ticks from which a call counts as interrupted: about 0.4 ms at 2.6 GHz.
 const INTERRUPTED: u64 = 1 << 20;
 
 /// Returns the processor's counter; 0 if the thread may not read it.

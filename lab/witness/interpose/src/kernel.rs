@@ -179,8 +179,8 @@ pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
     unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Copies parts of this process's memory, which may not be mapped. Returns the number of bytes
-/// before the first part that is not mapped. A part consists of an address and a length.
+/// Copies parts of this process's memory that might be unmapped. Returns the number of bytes before
+/// the first unmapped part. A part consists of an address and a length.
 ///
 /// # Safety
 /// The target has room for the bytes of all parts.
@@ -342,7 +342,7 @@ pub fn yield_to_others() {
     unsafe { call(number::SCHED_YIELD, [0; 6]) };
 }
 
-/// Sleeps for less than a second.
+/// Sleeps for this many nanoseconds, which must be less than a second.
 pub fn sleep(nanoseconds: u64) {
     let time = [0, nanoseconds];
     // SAFETY: the kernel reads two words and writes none.

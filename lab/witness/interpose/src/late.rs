@@ -13,7 +13,8 @@ use crate::system::{self, LinkMap, ObjectInfo, ProgramHeader, Visit};
 
 const MAGIC: [u8; 4] = *b"\x7fELF";
 
-/// The last object that was loaded with the program. It is never unloaded.
+/// The last object of the loader's list when this library's constructor ran. It is never unloaded,
+/// unless an earlier constructor loaded it.
 static LAST: AtomicPtr<LinkMap> = AtomicPtr::new(null_mut());
 
 /// The leading fields of a 64-bit ELF file.
@@ -31,7 +32,8 @@ struct FileHeader {
 
 /// Stores the last object that was loaded with the program.
 pub fn begin() {
-    // SAFETY: the loader fills its list before constructors run, and no other thread runs yet.
+    // SAFETY: the loader fills its list before constructors run. No thread that an earlier
+    // constructor may have started is assumed to load or unload an object now.
     unsafe {
         let mut last = system::_r_debug.objects;
         while !last.is_null() && !(*last).next.is_null() {
@@ -44,7 +46,7 @@ pub fn begin() {
 /// Returns whether any object that was loaded after the program's start is still loaded.
 pub fn any() -> bool {
     let last = LAST.load(Ordering::Acquire);
-    // SAFETY: an object that was loaded with the program stays in the list.
+    // SAFETY: `LAST` stays in the list, because it was loaded with the program.
     !last.is_null() && !unsafe { (*last).next }.is_null()
 }
 

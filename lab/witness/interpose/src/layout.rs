@@ -69,12 +69,12 @@ pub struct Function {
     /// Bytes that these calls requested. A request of 2^47 bytes or more, which exceeds every
     /// address space, is not added.
     pub bytes: u64,
-    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if
-    /// the function was never called.
+    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if no
+    /// object was found for the function, or the record has no room for the object.
     pub object: u64,
 }
 
-/// Blocks of one size.
+/// Requested blocks whose sizes have the same number of binary digits.
 #[repr(C)]
 pub struct SizeCount {
     /// Number of blocks that were requested.
@@ -117,7 +117,7 @@ pub struct Followed {
     pub sizes: [SizeCount; SIZES],
 }
 
-/// One program of one process.
+/// Record of one program of one process.
 #[repr(C)]
 pub struct Record {
     /// [`MAGIC`].
@@ -127,7 +127,8 @@ pub struct Record {
     /// Object whose malloc the loader finds first: its index in `objects` plus one; 0 if that is
     /// the counting library, which is the normal case.
     pub first_malloc: u64,
-    /// Number of used places in `objects`.
+    /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for
+    /// some.
     pub objects_used: u64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],
@@ -135,6 +136,6 @@ pub struct Record {
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,
-    /// Number of attempts to trace a process that the kernel refused.
+    /// Number of this program's requests to trace a process that the kernel refused.
     pub refused_traces: u64,
 }

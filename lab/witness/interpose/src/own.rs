@@ -17,7 +17,7 @@ pub struct Own {
     pid: AtomicU32,
     /// [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     state: AtomicU32,
-    /// Not 0 while a thread is getting a ring.
+    /// Not 0 while a thread holds the lock on the rings.
     pub locked: AtomicU32,
     /// The rings of this process, linked by [`Ring::next`].
     pub rings: AtomicPtr<Ring>,
@@ -31,7 +31,7 @@ pub struct Own {
 
 /// State in which this process has no image yet.
 pub const NEW: u32 = 0;
-/// State in which one thread of this process has a ring.
+/// State in which only one thread of this process has had a ring.
 pub const ALONE: u32 = 1;
 
 impl Own {
@@ -79,7 +79,8 @@ pub fn state() -> u32 {
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
-/// Returns the number in the name of this process's PID namespace: `pid:[4026531836]`.
+/// Returns the number of this process's PID namespace, such as 4026531836 for `pid:[4026531836]`; 0
+/// if it cannot be read.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
@@ -106,13 +107,15 @@ pub fn tid() -> u32 {
     }
 }
 
-/// Returns the ID of this process in the recording; 0 before [`begin_image`].
+/// Returns the ID of this process in the recording; 0 before [`begin_image`] or
+/// [`begin_unknown_image`].
 pub fn pid() -> u32 {
     // Relaxed: it is written under the lock on the rings, or before a second thread can read it.
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 
-/// Returns whether the caller is a child of vfork, which uses the recorded process's memory.
+/// Returns whether the caller is a child of vfork, which uses the recorded process's memory. Also
+/// returns true while [`pid`] is 0.
 pub fn is_child_of_vfork() -> bool {
     kernel::process() != pid()
 }
@@ -138,7 +141,8 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: the thread that sets it makes the call that forbids the others.
+    // Relaxed: a thread sets the flag before the system call that closes the sandbox. If the call
+    // also binds other threads, the kernel's locks order the flag before that.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

@@ -83,7 +83,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let timed_after = recorders
         .timed_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes it.
+    // Relaxed: the release of the slot's `next` publishes these fields.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
@@ -123,7 +123,7 @@ extern "C" fn timed_after<const INDEX: usize>(call: &TimedCall, result: usize) -
 
 /// Result of a call that requests a block.
 pub struct Returned {
-    /// The processor's counter.
+    /// The processor's counter after the call.
     pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,

@@ -21,7 +21,7 @@ use crate::thread::thread;
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
     name: &'static str,
-    /// Whether the search includes objects before this library.
+    /// Whether the search includes this library and the objects before it.
     from_start: bool,
     passed_self: bool,
     found: Option<Found>,
@@ -84,7 +84,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     1
 }
 
-/// Fills the slot of a function, and keeps errno. Creates the record if there is none.
+/// Fills the slot of a function, and keeps errno. If calls are counted, creates the record if there
+/// is none.
 pub extern "C" fn resolve(index: usize) {
     // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc, so
     // it is restored below.
@@ -98,7 +99,8 @@ fn fill(index: usize) {
     match search(FUNCTIONS[index], false) {
         Some(found) => bind(index, &found),
         None => {
-            // The replacement calls another function of this library, which counts the call.
+            // Nearly every replacement calls another function of this library, which counts the
+            // call.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
@@ -134,7 +136,7 @@ fn bind(index: usize, found: &Found) {
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
-    // glibc's internal calls, such as the call to `malloc` in `strdup`, count as calls of the
+    // glibc's internal calls, such as the call to `malloc` in `getline`, count as calls of the
     // program. So glibc's slots have an empty range of callers. When calls are sampled, the range
     // includes every caller, so that all calls take the shorter path.
     let own = (&raw const *slot) as usize;
@@ -171,8 +173,8 @@ fn contains(path: &[u8], part: &[u8]) -> bool {
     path.windows(part.len()).any(|window| window == part)
 }
 
-/// Begins the record of this process. It shows which object serves malloc, and whether the loader
-/// finds this library's malloc first.
+/// Begins the record or the recording of this process. A record shows which object serves malloc,
+/// and whether the loader finds this library's malloc first.
 ///
 /// Binds every function that is defined by now. Functions of objects that are loaded later are
 /// bound by their first call, or in a forked child by [`bind_late`].
@@ -193,7 +195,7 @@ pub fn begin() {
         return;
     }
     let record = record::current();
-    // SAFETY: the record stays mapped, and no other thread runs while constructors do.
+    // SAFETY: the record stays mapped, and only this function, which runs once, writes the field.
     unsafe {
         let place = record::name_object(record, &first.path[..first.path_length]);
         (*record).first_malloc = place;
@@ -221,7 +223,7 @@ fn bind_late() {
     }
 }
 
-/// Begins separate counts in a forked child.
+/// Begins a separate record or recording in a forked child.
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };

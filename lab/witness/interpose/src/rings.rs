@@ -21,8 +21,9 @@ use crate::waiting::wait;
 /// Path of the object that serves malloc. Written before the first ring is created.
 struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
 
-// SAFETY: while `set_server` writes, the loader's lock or the first call to malloc excludes other
-// threads. Afterwards the bytes are only read.
+// SAFETY: `set_server` writes at the program's first call to malloc, before the program starts a
+// thread. If this library's constructor calls it again, it writes the same bytes. Otherwise the
+// bytes are only read.
 unsafe impl Sync for Server {}
 
 static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
@@ -96,7 +97,8 @@ pub fn current() -> Option<&'static Ring> {
 /// Records that this process is about to fork, because the child inherits the blocks that are live
 /// now.
 pub unsafe extern "C" fn before_fork() {
-    // Without an image, a process has only its parent's recorded blocks.
+    // Without an image, this process has recorded no block of its own. Its child inherits only
+    // blocks that the parent of this process has recorded, so this fork needs no entry.
     if state() == NEW {
         return;
     }
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn before_fork() {
 /// both threads' calls have the right order.
 ///
 /// While only one thread allocates, its ring gives the order of the calls. Then up to [`REUSES`]
-/// later calls reuse a reading, until the next beat of the collector.
+/// later calls reuse a reading, until the next beat of the collector, unless blocks are sampled.
 #[inline]
 pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     let thread = thread();
@@ -162,7 +164,8 @@ pub fn push(event: Event) {
 /// Writes an event whose time or size does not fit into its entry.
 #[cold]
 fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
-    // Reserved together, so that no entry of a signal handler comes between them.
+    // One reservation for all three entries, so that no entry of a signal handler comes between
+    // them.
     let mut index = ring.reserve(3);
     if index + 2 >= thread.limit.get() && !wait(ring, index + 2) {
         return;
@@ -317,7 +320,8 @@ fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     None
 }
 
-/// Records that the calling thread writes the following entries of a ring.
+/// Records that the calling thread writes the following entries of a ring. Returns false if the
+/// recording is over.
 fn begin_thread(ring: &Ring, tid: u32) -> bool {
     let index = ring.reserve(1);
     if index >= ring.limit() && !wait(ring, index) {

@@ -22,7 +22,8 @@ pub struct Points {
     pub stack: bool,
 }
 
-/// Mean distances between the points of each process; `None` for a process without points.
+/// Mean distances in bytes between the points of each Poisson process; `None` for a process without
+/// points.
 struct Means {
     plain: Option<f64>,
     stack: Option<f64>,
@@ -90,7 +91,7 @@ fn begin(thread: &Thread) {
     begin_countdown(thread, &Means::new());
 }
 
-/// Draws the next point of each process.
+/// Draws the next point of each Poisson process.
 fn begin_countdown(thread: &Thread, means: &Means) {
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);
@@ -125,7 +126,8 @@ fn step(thread: &Thread, size: u64) -> Points {
         means.plain.map_or(u64::MAX, |_| plain_left),
         means.stack.map_or(u64::MAX, |_| stack_left),
     );
-    // If points with a stack are not a separate process, all points have a stack.
+    // If points with a stack are no separate Poisson process, every point has a stack, or none if
+    // no stacks are taken.
     let all_have = means.stack.is_none() && control::stack_bytes() != 0;
     Points {
         any: has_plain || has_stack,
@@ -139,7 +141,7 @@ fn count_down_to(thread: &Thread, plain: u64, stack: u64) {
     thread.stack_gap.set(stack - thread.until.get());
 }
 
-/// Draws the distance to the next point of a process.
+/// Draws the distance to the next point of a Poisson process.
 fn draw(thread: &Thread, mean: Option<f64>) -> u64 {
     mean.map_or(u64::MAX, |mean| {
         let mut seed = thread.seed.get();

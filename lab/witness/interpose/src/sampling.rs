@@ -94,7 +94,8 @@ fn record(call: &SampledCall, result: usize) {
     }
 }
 
-/// Marks a recorded block, so that its free is recorded; false if there is no memory for it.
+/// Marks a recorded block, so that its free is recorded. Returns false if the block cannot be
+/// marked. If every block is recorded, no mark is needed.
 fn mark(block: usize) -> bool {
     !marks::is_on() || marks::set(block)
 }
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the result to record for a call that returned no block; `None` if there is none.
+/// Returns the result to record for a call that returned no block; `None` if nothing is recorded.
 fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));

@@ -46,8 +46,8 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
-/// the caller left them.
+/// another stack. Only failed calls, and calls that can close a sandbox, continue in Rust. The
+/// latter have their arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -85,8 +85,8 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
-/// the caller left them.
+/// another stack. Only failed calls, and calls that can close a sandbox, continue in Rust. The
+/// latter have their arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -124,7 +124,7 @@ unsafe extern "C" fn syscall() {
 
 /// Creates a child that runs as the calling thread until it ends or executes a program.
 ///
-/// The return address waits in a register, because the child's return overwrites its place on the
+/// The return address is kept in a register, because the child's return overwrites its place on the
 /// stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
@@ -176,7 +176,7 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Resets, in the parent, the sandbox that its child of vfork closed around itself.
+/// Clears the parent thread's record of a sandbox that its child of vfork closed around itself.
 extern "C" fn after_vfork(result: isize) -> c_long {
     // A child of vfork that calls vfork itself may be in a sandbox of its own.
     if !is_child_of_vfork() {

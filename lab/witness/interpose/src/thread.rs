@@ -5,7 +5,7 @@ use core::cell::Cell;
 use crate::extent::Extent;
 use crate::ring::Ring;
 
-/// State of one thread.
+/// State of one thread; zeros in a new thread.
 #[repr(C)]
 pub struct Thread {
     /// Stack pointer, return address and slot at the latest counted entry.

@@ -1,8 +1,8 @@
 //! Times some of the recorded calls, so that a profile can show the share of processor time that
 //! the program spends in the allocator.
 //!
-//! Each call is timed with the same probability, 1 / [`PERIOD`], whichever calls its thread has
-//! made before. Equal distances could keep step with a loop of the program, and would neglect short
+//! Each call is timed with the probability 1 / [`PERIOD`], independently of its thread's earlier
+//! calls. Equal distances could keep step with a loop of the program, and would neglect short-lived
 //! threads. The time of a call is the difference of two readings of the processor's counter,
 //! without the time that the readings take.
 
@@ -21,8 +21,8 @@ use crate::thread::{Thread, thread};
 /// four others.
 const PERIOD: f64 = 256.0;
 
-/// Maximum ticks of a timed call: about 0.4 ms at 2.6 GHz. Most longer calls were interrupted, so
-/// they are left out.
+/// Number of ticks from which a timed call counts as interrupted: about 0.4 ms at 2.6 GHz. Most
+/// longer calls were interrupted, so they are left out.
 const INTERRUPTED: u64 = 1 << 20;
 
 /// A timed call, as [`record`](crate::recording_passages::record) lays it out on the stack.
@@ -63,9 +63,9 @@ pub extern "C" fn is_timed() -> bool {
     clock::may_read()
 }
 
-/// Draws the number of calls before the next timed call. It is 0 with the probability
-/// 1 / [`PERIOD`]: the whole part of an exponential distance with the mean m is 0 with the
-/// probability 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
+/// Draws the number of calls before the next timed call. It is 0 with the probability 1 /
+/// [`PERIOD`]. The whole part of an exponential distance with the mean m is 0 with the probability
+/// 1 - exp(-1 / m). This equals 1 / (m + 0.5) with a relative error of about a millionth.
 fn calls_before_next(seed: &mut u64) -> u32 {
     distance(random(seed), PERIOD - 0.5) as u32
 }
@@ -140,8 +140,8 @@ fn note(span: &Span) {
     add(&timing.recording, recording.wrapping_sub(span.reading));
 }
 
-/// Records the processor time of a process that is about to exit. For other processes, the
-/// collector reads it only now and then.
+/// Records the processor time of a process that is about to exit. If a process ends otherwise, only
+/// the collector's occasional readings show its time.
 pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())

@@ -33,8 +33,9 @@ pub unsafe extern "C" fn personality(
 ) -> c_int {
     // SAFETY: the unwinder passes the context of a passage's frame.
     if let Some(call) = unsafe { failed_call(actions, context) } {
-        // SAFETY: the slot is one of the static slots, and every function that makes blocks has
-        // stored its `after`.
+        // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call. So
+        // `after` is that slot's `after` or `timed_after`, which the slots of all functions that
+        // make blocks have.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);
@@ -43,7 +44,8 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the call whose passage is being unwound, if its function makes a block.
+/// Returns the call whose passage the unwinder removes, if its function makes a block. Returns
+/// `None` while the unwinder only searches for a handler.
 ///
 /// # Safety
 /// `context` belongs to the frame of a passage, at whose stack pointer a [`Call`] lies.

@@ -101,8 +101,9 @@ impl Cast {
         }
     }
 
-    /// Returns the thread that frees a producer's batch. If there are as many producers as
-    /// consumers, they form pairs; otherwise a producer sends its batches to all consumers in turn.
+    /// Returns the number of the consumer that frees a producer's batch. If there are as many
+    /// producers as consumers, they form pairs; otherwise a producer sends its batches to all
+    /// consumers in turn.
     pub(super) fn receiver(self, producer: usize, batch: u64) -> usize {
         match self {
             Self::Alone => 0,

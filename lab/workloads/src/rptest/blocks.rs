@@ -89,8 +89,8 @@ impl<'a, H: Heap> Blocks<'a, H> {
         }
     }
 
-    /// Creates the access of a thread that is one of many. Each `number` draws different sizes, and
-    /// unlike a stream costs the same, however large it is.
+    /// Creates the access of a thread that is one of many. Each `number` draws different sizes.
+    /// Unlike with a stream, a large number costs no more than a small one.
     pub(crate) fn of_task(kind: &'a Kind, heap: &'a H, account: &'a Account, number: u64) -> Self {
         let seed = mix(mix(kind.seed) ^ number);
         Self {
@@ -115,7 +115,7 @@ impl<'a, H: Heap> Blocks<'a, H> {
             .caller
             .allocate(size as usize, alignment, u64::from(key))?;
         let written = u64::from(size) * self.kind.written / WHOLE;
-        // SAFETY: the block has `size` bytes, `written` is at most as many, and no other code uses
+        // SAFETY: the block has `size` bytes, `written` is at most `size`, and no other code uses
         // the block yet.
         unsafe { contents::touch_pages(block, written as usize) };
         Ok(Slot { block, size, key })

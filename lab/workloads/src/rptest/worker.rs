@@ -117,7 +117,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// Returns the work that was done, after storing the parcels where the next start takes them.
+    /// Gives the spare parcels back, so that the next start can use them, and returns the work that
+    /// was done.
     pub(crate) fn finish(self) -> Tally {
         let post = self.post;
         self.spare.for_each(|parcel| post.give_back(parcel));

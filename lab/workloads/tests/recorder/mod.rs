@@ -25,7 +25,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault that begins with the allocation of the given number.
+/// Fault of the allocation with the given number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),
@@ -80,7 +80,8 @@ impl State {
 }
 
 impl State {
-    /// Changes the block that this thread allocated last, which it has written by now.
+    /// Changes the first byte of the block that this thread allocated last. The workload has
+    /// already written the block.
     fn corrupt_latest(&mut self) {
         let latest = self.latest.get(&std::thread::current().id());
         if let Some(address) = latest {

@@ -40,7 +40,7 @@ fn every_workload_has_the_common_parameters_and_explains_itself() {
     for description in list() {
         let names: HashSet<_> = description.parameters.iter().map(|one| one.name).collect();
         assert_eq!(names.len(), description.parameters.len());
-        // A pure producer-consumer counts producers and consumers instead of threads.
+        // A workload may count producers and consumers instead of threads.
         let threads = names.contains("threads") || names.contains("producers");
         assert!(threads && names.contains("seed") && names.contains("latency"));
         let texts = [

@@ -18,7 +18,7 @@ pub(crate) struct Event {
     pub(crate) allocated: bool,
     /// The block's number, in the order of allocation.
     pub(crate) block: usize,
-    /// Its size.
+    /// Requested size of the block in bytes.
     pub(crate) size: usize,
     /// For a freed block, the number of bytes unchanged since its allocation.
     pub(crate) fresh: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Event {
 /// True state of the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shadow {
-    /// Blocks in use.
+    /// Number of blocks in use.
     pub(crate) live: usize,
     /// The peak of the bytes in use.
     pub(crate) peak: u64,

@@ -189,7 +189,8 @@ impl<'a> MagazineRef<'a> {
         true
     }
 
-    /// Stops keeping blocks until the next refill. The magazine must be empty.
+    /// Makes the magazine rest: it keeps no blocks until the next refill wakes it. The magazine
+    /// must have slots and be empty.
     pub fn rest(self) {
         debug_assert!(self.capacity() != 0 && self.length() == 0);
         // FULL moves from behind the last slot to the first slot, to which the top points.

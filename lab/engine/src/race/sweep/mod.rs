@@ -37,7 +37,7 @@ pub enum AskedWork {
     Value,
     /// Every race does an equal amount of work.
     Same,
-    /// The work is the first match of a regular expression in the output.
+    /// The work is the number that the last match of a regular expression in the output contains.
     Printed(String),
 }
 
@@ -244,7 +244,7 @@ fn unfinished(
 }
 
 /// Runs the races one after another. Returns those that have a result, each with its position in
-/// `requests`, and the failure that ended them.
+/// `requests`, and the failure that ended the sweep.
 fn one_after_the_other(
     requests: &[CellRequest],
     engine: &Engine,
@@ -264,7 +264,7 @@ fn one_after_the_other(
     (done, Ok(()))
 }
 
-/// Adds the races to the collection.
+/// Adds the results of the races to the collection.
 fn join(
     collection: &mut Collection,
     sweep: &Sweep,
@@ -335,10 +335,10 @@ fn without_rounds(collection: &Collection) -> Vec<String> {
     reasons.into_iter().map(told).collect()
 }
 
-/// Returns the outcome of a sweep that has been reported.
+/// Returns the command's outcome for a sweep. The report already contains the details.
 ///
 /// # Errors
-/// When an entrant failed, a race has no round, or no proof was taken.
+/// When an entrant's row is invalid, a race has no round, or no proof was taken.
 pub fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

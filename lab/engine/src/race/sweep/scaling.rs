@@ -9,7 +9,7 @@ use heapdrome_statistics::{Figures, Interval, Rule, change, median};
 use super::points::along;
 use crate::race::factor;
 
-/// Probability that at least one interval of a sweep misses the true degradation.
+/// Maximum probability that at least one interval of a sweep misses the true degradation.
 const ALPHA: f64 = 0.05;
 
 /// Name of the metric that holds the work read by `--work`.
@@ -98,7 +98,7 @@ impl Judge {
     }
 }
 
-/// Returns the findings of a sweep so far.
+/// Returns the curves of all allocators from the races of a sweep so far.
 pub fn scaling(
     collection: &Collection,
     parameters: &[SweptParameter],
@@ -139,7 +139,8 @@ pub fn scaling(
     }
 }
 
-/// Returns a remark on valid entrants in whose output `--work` found nothing.
+/// Returns a remark on the valid entrants with a run in whose output `--work` found no number;
+/// `None` if there are none.
 pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> {
     let rows = collection.races.iter().flat_map(|race| {
         let rows = race.result.entrants.iter();
@@ -198,7 +199,7 @@ fn groups<'a>(
     groups
 }
 
-/// Returns the allocators that count in any of the races, the baseline first.
+/// Returns the allocators with a valid row in any of the races, the baseline first.
 fn names(places: &[Place<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {

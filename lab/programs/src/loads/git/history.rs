@@ -14,8 +14,9 @@ const WORDS: [&str; 16] = [
     "allocate", "release", "page", "arena", "slab", "magazine", "span", "class", "return", "int",
     "size", "void", "static", "const", "remote", "thread",
 ];
-/// Time of the first commit in seconds since 1970, and seconds between two commits.
+/// Time of the first commit, in seconds since 1970.
 const FIRST: u64 = 1_600_000_000;
+/// Time between two commits in seconds.
 const APART: u64 = 600;
 
 /// Returns the path of a file of the history.
