@@ -9,10 +9,10 @@
 //! The header occupies the place of the marks for the first 16 KiB. So header and marks take two
 //! pages. The other bytes of the first 16 KiB have no marks and are never touched.
 //!
-//! The last 16 bytes of every block have a mark. So a block needs no word for its size, and a block
-//! that is never touched costs no memory. Only the thread that allocates in the chunk writes marks.
-//! A block's mark is set before the block is handed out, and stays set, so every thread that
-//! receives the block sees it.
+//! The mark of a block's last 16 bytes is set and shows where the block ends. So a block needs no
+//! word for its size, and a block that is never touched costs no memory. Only the thread that
+//! allocates in the chunk writes marks. A block's mark is set before the block is handed out, and
+//! stays set, so every thread that receives the block sees it.
 //!
 //! The owner counts its allocations in its heap and its frees in `freed`, with plain loads and
 //! stores, because it is the only writer. All other threads count their frees in `remote`. A chunk
@@ -89,7 +89,8 @@ pub struct Chunk {
 struct Remote(AtomicUsize);
 
 /// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk.
-/// A block with its own mapping may begin exactly one chunk size behind its header.
+/// A block with its own mapping may begin exactly one chunk size behind its header. For both
+/// reasons, the address is lowered by one before it is rounded down.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block
@@ -100,7 +101,8 @@ pub fn of(block: *mut u8) -> *mut Chunk {
 /// Returns the base of a chunk's marks. The word of marks for an address lies at this base plus the
 /// address shifted right by `WORD_SHIFT`, in words.
 pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
-    // The header is as long as the marks that it replaces.
+    // The header is as long as the marks that it replaces, so the words of marks count from the
+    // start of the chunk.
     let marks = chunk.as_ptr().cast::<AtomicU64>();
     marks.wrapping_sub(chunk.addr().get() >> WORD_SHIFT)
 }
@@ -289,7 +291,7 @@ impl List {
     }
 
     /// Removes and returns the first dead chunk among the `count` oldest in the list. Moves the
-    /// chunks that it checks before to the end.
+    /// chunks in use that it finds before to the end of the list.
     pub fn pop_dead(&mut self, count: usize) -> Option<NonNull<Chunk>> {
         for _ in 0..count.min(self.length) {
             let chunk = self.pop()?;

@@ -34,11 +34,13 @@ pub struct Heap {
     pub next_free: Cell<*mut Heap>,
 }
 
-// SAFETY: only the owning thread uses the other cells. `next` is written before the heap is listed
-// under the registry's lock, which also guards `next_free`.
+// SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
+// guards `next_free`. Only the owning thread uses the other cells; those of the heap of ended
+// threads have a lock of their own.
 unsafe impl Sync for Heap {}
-// SAFETY: only the owning thread uses the other cells. `next` is written before the heap is listed
-// under the registry's lock, which also guards `next_free`.
+// SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
+// guards `next_free`. Only the owning thread uses the other cells; those of the heap of ended
+// threads have a lock of their own.
 unsafe impl Send for Heap {}
 
 impl Heap {

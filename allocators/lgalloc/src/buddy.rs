@@ -14,7 +14,7 @@ const AREAS: usize = 512;
 /// system refuses this size, or if the largest class is smaller.
 const FIRST_AREA: usize = 9;
 
-/// Range of address space. Its size is a unit times a power of two.
+/// Range of address space. Its size is [`UNIT`] times a power of two.
 ///
 /// `tree` is a binary tree of blocks in an array, with its root at 1: the bit of a block is set if
 /// the whole block is free and not part of a larger free block.
@@ -64,7 +64,7 @@ impl Area {
         self.free[class] -= 1;
     }
 
-    /// Returns the tree's node of the free block of this class with the lowest address.
+    /// Returns the node of the free block with the lowest address in this class.
     fn first_free(&mut self, class: usize) -> Option<usize> {
         let first = 1_usize << (self.class - class);
         let mut node = first;

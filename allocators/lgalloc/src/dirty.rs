@@ -98,8 +98,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Puts `region` into the table in exchange for the newest region of its class, and returns
-    /// that region, if it was freed later. Otherwise returns `region`.
+    /// If the newest region of the class in the table was freed later than `region`, exchanges the
+    /// two: puts `region` into the table and returns the newest. Otherwise returns `region`.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {

@@ -36,9 +36,9 @@ pub fn freshen(start: usize, class: SizeClass) {
     STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
-/// Drops the contents of the stretches for which `is_swapped` returns true; of a region above 32
-/// MiB, drops all contents. Returns the number of bytes in the dropped parts, even if the system
-/// refuses.
+/// Drops the contents of the stretches for which `is_swapped` returns true; in a region above 32
+/// MiB, checks only a sample and drops all contents if one stretch of the sample is in swap.
+/// Returns the number of bytes in the dropped parts, even if the system refuses.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }

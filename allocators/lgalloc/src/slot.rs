@@ -163,7 +163,8 @@ impl Slot {
         self.cached.store(cached - class.bytes(), Relaxed);
     }
 
-    /// Pushes a region, if a place is left and the lease covers it. Only the owner calls this.
+    /// Pushes a region if a place is left and the lease covers it, and returns whether it did. Only
+    /// the owner calls this.
     #[inline]
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];

@@ -73,7 +73,8 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
         return Ok(());
     }
     if made.is_ok() {
-        // Another process has written its data since `existing` looked at the folder.
+        // Another process has written its data since `existing` looked at the folder, so this
+        // process withdraws its claim.
         let _ = std::fs::remove_file(&unfinished);
     }
     Err(CatalogError::InTheWay {

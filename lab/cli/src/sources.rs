@@ -99,6 +99,7 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
         Saved::Collection(races) => {
             let empty = races.races.iter().all(|race| race.result.rounds == 0);
             // A search that an older heapdrome saved has tables, but neither searches nor claims.
+            // Such a result is not empty.
             let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
             let no_parts = races.misuse().is_empty()
                 && races.ccdfs().is_empty()

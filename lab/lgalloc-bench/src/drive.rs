@@ -24,7 +24,8 @@ const BATCH: Duration = Duration::from_micros(50);
 const TURN: Duration = Duration::from_millis(2);
 /// Maximum number of operations in a batch.
 const LARGEST_BATCH: u64 = 1 << 14;
-/// Maximum number of recorded batches per thread, of the operation and of its reference each.
+/// Maximum number of batches per thread that are recorded for the operation, and also for its
+/// reference.
 const MOST_BATCHES: usize = 1 << 17;
 
 /// The measurements of all threads.

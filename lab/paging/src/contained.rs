@@ -61,8 +61,8 @@ pub struct Contained {
 /// behind.
 ///
 /// # Errors
-/// When the task cannot be started or waited for or is interrupted, or its processes cannot be
-/// killed.
+/// When the task cannot be started or waited for, when it is interrupted, or when its processes
+/// cannot be killed.
 pub fn contain(
     task: &Task,
     enclosure: &Enclosure,

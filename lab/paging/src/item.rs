@@ -108,7 +108,8 @@ impl Item {
     }
 }
 
-/// Reads the current value of a file of choices, which the file marks with brackets.
+/// Reads the current value of a kernel setting from its file. The file lists all choices, and marks
+/// the current one with brackets.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);

@@ -1,4 +1,5 @@
-//! The ledger of the lab. The lab records each item on disk before it makes the item. If the lab is
+//! The ledger of the lab: the items that the lab makes outside its own files, such as swap areas
+//! and control groups. The lab records each item on disk before it makes the item. If the lab is
 //! killed, the ledger stays, and the next lab removes the items in it.
 //!
 //! Each process has its own file and locks it for its whole life. The kernel releases the lock when
@@ -54,8 +55,8 @@ pub struct Leftovers {
     pub foreign: Vec<Item>,
     /// Items that could not be removed.
     pub failed: Vec<Error>,
-    /// Number of ledgers whose labs are alive or are just starting a child. The items in them were
-    /// left unchanged.
+    /// Number of ledgers that are still locked by a living lab, or by a child that a killed lab was
+    /// starting. The items in them were left unchanged.
     pub living: usize,
 }
 

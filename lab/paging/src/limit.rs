@@ -62,7 +62,7 @@ pub struct Enclosure {
     limit: Limit,
     /// The memory group, if the lab itself created it.
     group: Option<(Version, PathBuf)>,
-    // Dropping these removes the groups, which are empty only after the child has ended.
+    // Dropping these removes the groups. A group must be empty then, so the child must have ended.
     _made: Vec<Made>,
 }
 
@@ -70,7 +70,7 @@ impl Enclosure {
     /// Makes a limit by this mechanism.
     ///
     /// # Errors
-    /// When the mechanism does not work here, or the ledger cannot be written. With systemd, this
+    /// When the mechanism does not work here, or the ledger cannot be written. A failure of systemd
     /// shows only when the child runs.
     pub fn make(mechanism: Mechanism, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         match mechanism {
@@ -95,7 +95,8 @@ impl Enclosure {
                 "reads another limit than the one that was set: {seen:?}"
             )));
         }
-        // The quota that systemd gets is rounded to whole percents.
+        // The quota passed to systemd is rounded to whole percents, so the comparison has a
+        // tolerance.
         let close = |wanted: f64| {
             seen.processors
                 .is_some_and(|quota| (quota - wanted).abs() < 0.01)

@@ -27,7 +27,7 @@ type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 pub struct Search {
     /// Number of runs under a limit that must all finish.
     pub runs: u32,
-    /// Relative precision of the smallest limit at which the search ends.
+    /// Relative precision at which the search for the smallest limit ends.
     pub precision: f64,
 }
 

@@ -34,7 +34,7 @@ pub enum Untimed {
     /// The trace has no processor time of any process: it was cut from another trace, or cut off,
     /// or its processes ended before their processor time was read.
     NoProcessorTime,
-    /// Fewer calls were timed than an interval needs.
+    /// Only this many calls were timed, fewer than an interval requires.
     Few(u64),
 }
 
@@ -125,7 +125,8 @@ impl Sums {
         Ok(TimeInAllocator {
             allocator,
             half_width: all * (variance / timed).sqrt() * DEVIATIONS,
-            // The recorder's time is an estimate as well, and must leave room for the allocator's.
+            // The recorder's time is also an estimate. If it is too large, the rest must still
+            // include the allocator's time.
             processor: (self.processor - recorder).max(allocator),
             calls: self.calls,
             timed: self.timed,

@@ -90,8 +90,8 @@ fn is_wrapper(path: &Path) -> bool {
 }
 
 impl Tool {
-    /// Returns the first line, other than an empty one, that the program prints about its version
-    /// to the standard output or, if there is none, to the standard error.
+    /// Returns the first nonempty line that the program prints about its version: on standard
+    /// output or, if there is none, on standard error.
     pub(crate) fn version(&self, option: &str) -> Result<String, ProgramError> {
         let broken = |reason: String| ProgramError::ProgramBroken {
             path: self.path.clone(),

@@ -1,4 +1,4 @@
-//! Suites: a document's tables as measured on this machine, and the verdicts on its claims.
+//! Output of collections: a suite with its tables and the verdicts on its claims, or a sweep.
 
 mod claims;
 

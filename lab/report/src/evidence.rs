@@ -92,7 +92,8 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     }
 }
 
-/// Formats the time in calls under [`YARDSTICK`], if that entrant raced and was followed.
+/// Formats the time in calls under [`YARDSTICK`]; empty if that entrant did not race, or no run
+/// followed its blocks.
 fn yardstick(result: &RaceResult) -> String {
     let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
     seen.and_then(|seen| seen.call_time)

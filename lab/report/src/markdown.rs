@@ -132,7 +132,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// Adds a label that precedes lines of Markdown.
+    /// Adds a label and lines of Markdown, if there are lines.
     fn entries(&mut self, label: &str, lines: &[String]) {
         if !lines.is_empty() {
             self.paragraph(&format!("**{label}**:"));

@@ -172,7 +172,7 @@ fn judged(result: &RaceResult) -> String {
     names.join(" or ")
 }
 
-/// Describes how peaks were measured, if the samples state it.
+/// Describes how peaks were measured, if the series state their method.
 pub(crate) fn methods(result: &RaceResult) -> Vec<String> {
     let of = |label: &str, pick: fn(&EntrantResult) -> Option<&heapdrome_schema::Series>| {
         let mut known = result

@@ -336,7 +336,7 @@ impl Page {
     }
 }
 
-/// Wraps `text` in lines of at most `width` characters. All lines but the first begin with
+/// Wraps `text` in lines of at most `width` characters. All lines except the first begin with
 /// `indent`.
 pub(crate) fn filled(text: &str, width: usize, indent: &str) -> String {
     indented(text, width, "", indent)

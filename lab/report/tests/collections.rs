@@ -85,7 +85,7 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
     }
 }
 
-/// The remark depends on the swept parameters, not on the name of a cell.
+/// The remark on missing processors depends on the swept parameters, not on the name of a cell.
 #[test]
 fn threads_beyond_the_processors_are_told() {
     let mut sweep = workload::sweep();

@@ -1,5 +1,5 @@
-//! The report of a replay gives no verdict that its speed does not support, and states each
-//! property in which the replay differs from its program.
+//! Tests that the report of a replay gives no verdict that the replay's speed does not support, and
+//! states each property in which the replay differs from its program.
 
 mod races;
 
@@ -34,7 +34,8 @@ fn fidelity(agreement: Agreement) -> Fidelity {
     }
 }
 
-/// Returns the race of a replay, as the engine creates it. A rival is far better in both figures.
+/// Returns the race of a replay, as the engine creates it. The entrant `rival` is far better in
+/// wall time and in peak memory, if `speed` supports the figure.
 fn replayed(speed: ReplaySpeed, fidelity: Option<Fidelity>) -> RaceResult {
     let mut result = usual();
     result.entrants.truncate(2);

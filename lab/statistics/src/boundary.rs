@@ -1,6 +1,6 @@
-//! The sequential boundary: the critical value of a standardised difference at each round. With a
-//! look after every round and no last round, the probability of ever crossing the boundary is the
-//! part of the level that is ever spent.
+//! The sequential boundary: the critical value of a standardised difference at each round. Even
+//! with a look after every round and no last round, the probability of ever crossing the boundary
+//! does not exceed the share of the level that the spending function reaches.
 //!
 //! A spending function (Lan and DeMets 1983) divides the level among the rounds, without a planned
 //! last round. The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal

@@ -1,6 +1,6 @@
 //! Huber's estimate of an additive model: the logarithm of a figure is the sum of an effect of its
-//! entrant, an effect of its round, and noise. Residuals are clipped at one scale, so that spikes
-//! do not distort the effects.
+//! entrant, an effect of its round, and noise. Residuals above the scale of the noise are clipped,
+//! so that spikes do not distort the effects.
 
 use crate::median;
 use crate::rounds::Cells;

@@ -230,7 +230,7 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
 type Trial = (f64, f64);
 
 /// Finds the greatest trial distance without excess and the smallest trial distance with excess,
-/// starting from `guess`. Returns `None` if the excess never reaches zero. At distance zero the
+/// starting from `guess`. Returns `None` if no trial's excess reaches zero. At distance zero the
 /// excess is `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
@@ -268,8 +268,8 @@ fn crossing([mut inside, mut outside]: [Trial; 2], mut excess: impl FnMut(f64) -
         } else {
             inside = (distance, found);
         }
-        // Halve the value at the end that has not moved twice in a row. The next trial is then
-        // closer to that end, so that it moves too.
+        // If the same end has moved twice in a row, halve the value at the other end. The next
+        // trial is then closer to that other end, so that it moves, too.
         if last_was_outside == Some(is_outside) {
             if is_outside {
                 inside.1 /= 2.0;

@@ -58,8 +58,8 @@ impl<'a> Rounds<'a> {
 
     /// Returns the figures of all entrants in the rounds that `own` and `other` share.
     pub(crate) fn cells(&self, own: usize, other: usize) -> Cells {
-        // Later rounds of other entrants must not change the estimate of an entrant that ran fewer
-        // rounds.
+        // Use only the rounds that both ran. Later rounds of other entrants must not change the
+        // estimate of an entrant that ran fewer rounds.
         let ran = self.figures[own].len().min(self.figures[other].len());
         let both = |round: &usize| (self.logs[own][*round] + self.logs[other][*round]).is_finite();
         let rounds: Vec<usize> = (0..ran).filter(both).collect();

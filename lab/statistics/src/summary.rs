@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn an_outlier_is_flagged_by_its_place_among_all_samples() {
-        // The median is 10 and the deviation 1.4826, so samples more than 7.4 from 10 are outliers.
+        // The median is 10.5 and the robust deviation 1.4826, so samples more than 7.4 from 10.5
+        // are outliers.
         let values = [9.0, f64::NAN, 10.0, 11.0, 17.0, 18.0, 10.0, 9.0, 11.0];
         assert_eq!(outliers(&values), vec![5]);
     }

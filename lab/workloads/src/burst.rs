@@ -21,7 +21,8 @@ use heapdrome_system::process::Memory;
 /// blocks of the third survive.
 const BURSTS: u64 = 3;
 
-/// Number of pulses of an activity: the active thread allocates and frees while the others sleep.
+/// Number of pulses in a phase of activity, in which the leading thread allocates and frees while
+/// the others sleep.
 const PULSES: u32 = 100;
 
 /// Number of blocks that the active thread allocates and frees in one pulse.

@@ -32,7 +32,8 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
     // writes.
     unsafe {
         if size >= 8 {
-            // The complement first: below 16 bytes both overlap, and the tag must stay whole.
+            // Write the complement first: below 16 bytes the tag overlaps it and must not be
+            // overwritten.
             let end = block.add(size - 8).cast::<u64>();
             end.write_unaligned((!tag).to_le());
             block.cast::<u64>().write_unaligned(tag.to_le());
@@ -149,8 +150,8 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     }
 }
 
-/// Writes the first byte of every 4096 of the first `size` bytes, so that their pages are resident.
-/// Leaves out the first 8 and the last 8 bytes, which hold the tag if the block has `size` bytes.
+/// Writes one byte in every 4096 of the first `size` bytes, so that their pages are resident. Skips
+/// the first 8 and the last 8 bytes, which hold the tag if the block has `size` bytes.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.

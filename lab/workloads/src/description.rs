@@ -186,7 +186,7 @@ pub struct Description {
     /// maximum. The text states in one line what is wrong.
     pub check: fn(&Parameters) -> Result<(), String>,
     /// Approximate peak memory of a run in bytes: blocks as requested, and the workload's own
-    /// arrays. An overflow gives the maximum.
+    /// arrays. Saturates on overflow.
     pub needs: fn(&Parameters) -> u64,
 }
 

@@ -114,7 +114,7 @@ pub enum Failure {
     /// A child process failed, for the reason in this text.
     #[error("in a child process: {0}")]
     Child(String),
-    /// A child could not be started, or its end could not be read.
+    /// A child could not be started, or its exit status could not be read.
     #[error("cannot start or collect a process: {0}")]
     Process(String),
     /// A thread could not be started.

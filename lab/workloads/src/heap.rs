@@ -23,7 +23,7 @@ pub trait Heap: Sync {
         let moved = self.allocate(new, 0);
         if !moved.is_null() && !block.is_null() {
             // SAFETY: by this function's contract `block` is in use and has `old` bytes; `moved` is
-            // a new block of `new` bytes, so that they do not overlap.
+            // a new block of `new` bytes, so the two do not overlap.
             unsafe { moved.copy_from_nonoverlapping(block, old.min(new)) };
             // SAFETY: by this function's contract `block` came from this heap and is not used
             // afterwards.
@@ -100,8 +100,8 @@ fn own_malloc_trim() -> Option<MallocTrim> {
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     });
     let own = !trim.is_null() && object_of(trim)? == object_of(malloc)?;
-    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which
-    // programs call by this type.
+    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which has
+    // this signature.
     own.then(|| unsafe { std::mem::transmute::<*mut libc::c_void, MallocTrim>(trim) })
 }
 

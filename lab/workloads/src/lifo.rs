@@ -1,5 +1,5 @@
-//! The cheapest possible heap. Its calls cost almost nothing, so it measures the cost of a workload
-//! itself.
+//! The cheapest possible heap. Its calls cost almost nothing, so a run on it shows the cost of the
+//! workload itself.
 //!
 //! Each thread keeps a list of free blocks for every size, in steps of 16 bytes, and allocates the
 //! block that was freed last. Fresh blocks are cut from memory that was written in advance, so that
@@ -25,7 +25,7 @@ const FINE_CLASSES: usize = FINE / 16 + 1;
 const CLASSES: usize = FINE_CLASSES + (COARSE >> 16);
 /// Size of a batch that moves between threads, in bytes.
 const BATCH_BYTES: usize = 64 * 1024;
-/// Unit in which a thread reserves memory to cut its fresh blocks from.
+/// Granularity, in bytes, at which a thread reserves memory for its fresh blocks.
 const CHUNK: usize = 4 << 20;
 
 /// Free block. Only the first block of a batch uses the second word.

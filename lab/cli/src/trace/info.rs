@@ -89,7 +89,7 @@ fn state(summary: &Summary) -> String {
         ),
         Ending::Complete(totals) => {
             let repaired = grouped(totals.repaired);
-            // A trace that was cut from another one lacks the time.
+            // A trace that was cut from another one lacks the collector's time.
             let time = match totals.collector_time {
                 0 => String::new(),
                 time => format!(

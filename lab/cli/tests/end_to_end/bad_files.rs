@@ -1,4 +1,5 @@
-//! Unusable results, lists, caches and folders of the user: one clear line, and no partial output.
+//! Tests of unusable results, lists, caches and folders of the user. Each leads to one clear line,
+//! and to no partial output.
 
 use crate::support::{Site, allocator, program};
 

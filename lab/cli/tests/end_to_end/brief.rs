@@ -1,4 +1,4 @@
-//! The brief output of a race, and the commands that print the rest.
+//! Tests of the brief output of a race, and of the commands that print the rest.
 
 use crate::support::{Site, allocator, program};
 

@@ -1,5 +1,5 @@
-//! Failing allocators and commands: the failure is reported with its kind and place, and the race
-//! continues.
+//! Tests of failing allocators and commands: the failure is reported with its kind and place, and
+//! the race continues.
 
 use crate::support::{Site, allocator, program, row};
 

@@ -1,4 +1,4 @@
-//! The library of traces is listed, recorded, replayed and raced.
+//! Tests of the library of traces: its traces are listed, recorded, replayed and raced.
 
 use std::time::Duration;
 

@@ -15,9 +15,11 @@ pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Other entrants that gain, and were not shown to be better or worse than the recommended one.
+    /// Other entrants that gain on the same figure, and were not shown to be better or worse on it
+    /// than the recommended one.
     pub(super) equals: Vec<Rival<'a>>,
-    /// Another entrant that gains, and was shown to use less memory than the recommended one.
+    /// Another entrant that gains on the same figure, and was shown to use less memory than the
+    /// recommended one.
     pub(super) smaller: Option<Rival<'a>>,
     /// The entrant with the best estimate, if it is not the recommended one.
     first: Option<Rival<'a>>,
@@ -32,7 +34,8 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // Outside suites, an entrant that left the race early had been shown to be worse.
+        // Outside suites, an entrant leaves the race early only if it was shown to be worse, so it
+        // is not an equal.
         let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
         others.copied().collect::<Vec<Rival<'a>>>()
     };
@@ -51,8 +54,9 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     })
 }
 
-/// Returns the entrant with the smallest product of time and memory, among those shown to use less
-/// memory than the recommended one; `None` if the gain itself is memory.
+/// Returns the candidate with the smallest product of time and memory, among those shown to use
+/// less memory than the recommended one. Returns `None` if there is none, or if the recommended
+/// entrant gains memory.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -61,11 +65,11 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Returns an alternative to the best entrant, among its equals with at least [`HALF`] of its gain.
-/// Returns `None` if the best entrant is a setting. Prefers a setting of the baseline's allocator,
-/// because a setting is a smaller change than another library. Otherwise chooses the smallest
-/// product of time and memory among the entrants that were shown to use less memory than the best
-/// one and have a smaller product.
+/// Returns an alternative to the best entrant: one of its equals that reaches at least [`HALF`] of
+/// the best entrant's gain. Returns `None` if the best entrant is a setting. Prefers a setting of
+/// the baseline's allocator, because a setting is a smaller change than another library. Otherwise
+/// chooses the smallest product of time and memory, among equals that were shown to use less memory
+/// than the best entrant and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -91,10 +95,10 @@ fn cheaper<'a>(
 }
 
 /// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
-/// entrants that are better on it. Returns `None` if there is no such figure. Only entrants with a
-/// proof count. One that gains processor time or memory must not be slower. If it gains memory in a
-/// race that could show only large differences in time, it must be shown to be as fast as the
-/// baseline.
+/// such entrants. Returns `None` if there is no such figure. Only entrants with a proof count. An
+/// entrant that gains processor time must not be slower in wall time. An entrant that gains memory
+/// must not be slower in any speed. If the race could show only large differences in time, an
+/// entrant that gains memory must also be shown to be as fast as the baseline.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -329,8 +333,8 @@ impl<'a> Choice<'a> {
         doubts
     }
 
-    /// Formats the known faults of the entrant that this command may trigger. Of several, names
-    /// only the first and the number of all.
+    /// Formats the known faults of the entrant that this command may trigger; empty if there are
+    /// none. If there are several, names only the first and states their number.
     fn faults(&self) -> String {
         let name = self.rival.name();
         match self.rival.entrant.known_faults.as_slice() {

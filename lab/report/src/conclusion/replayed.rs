@@ -100,8 +100,8 @@ fn scope(advice: Advice<'_>, replay: &Replayed) -> String {
     )
 }
 
-/// Returns a sentence on the claim that the speed does not support: on time, or on memory over
-/// time. Empty if the speed supports neither, because the conclusion already states this.
+/// Returns a sentence on the claim that the replay's speed does not support: on time, or on memory
+/// over time. Empty if the speed supports neither, because the conclusion already states this.
 fn refusal(replay: &Replayed) -> String {
     let claims = [Claim::Throughput, Claim::OverTime];
     let refused = claims

@@ -26,7 +26,7 @@ fn the_tail_is_that_of_all_draws() {
         let expected: f64 = draws.iter().map(Draw::mean).sum();
         let mut sums = vec![0.0];
         for draw in &draws {
-            // Repeats each of the 2 or 3 scores of a round, so that every round has six equally
+            // Repeat each of the 2 or 3 scores of a round, so that every round has six equally
             // likely draws.
             let scores: Vec<f64> = draw.scores().iter().map(|s| f64::from(*s)).collect();
             let add = |sum: &f64| -> Vec<f64> {

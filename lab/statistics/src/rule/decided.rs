@@ -97,8 +97,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
         let races: Vec<Race> = (0..RACES)
             .map(|_| race(&rule, truth, &mut random))
             .collect();
-        // The subject's times are shared by all rivals of a race, so only one rival of each race is
-        // used.
+        // All estimates of a race share the subject's times, so they are not independent. Use only
+        // one rival of each race.
         let holds = |of: fn(&Race) -> &Vec<Estimate>| {
             let estimates: Vec<Estimate> = races.iter().map(|race| of(race)[0]).collect();
             let mean = geometric_mean(&estimates, 0.95);
@@ -125,8 +125,8 @@ fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     assert!((219..=261).contains(&shown), "{shown} of {RACES}");
 }
 
-/// Returns whether a race shows that the baseline's twin is slower, if its times are increased by
-/// exactly the difference that the race announces at its end.
+/// Returns whether a race shows that the baseline's twin is slower, if the twin's times are
+/// increased by exactly the difference that the race announces at its end.
 fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     let ratio = |place: usize| if place < RIVALS - 2 { 1.3 } else { 1.0 };
     let mut baseline = Vec::new();

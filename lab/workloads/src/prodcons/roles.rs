@@ -24,7 +24,7 @@ impl Cast {
     /// producers, with one more producer if the number is odd.
     ///
     /// # Errors
-    /// When the numbers contradict each other.
+    /// Returns an error if the numbers contradict each other.
     pub(super) fn of(parameters: &Parameters) -> Result<Self, String> {
         let threads = parameters.value("threads");
         let (producers, consumers) = (parameters.value("producers"), parameters.value("consumers"));

@@ -91,7 +91,7 @@ fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
 }
 
-/// Errors of one race about its rivals that are as fast as the baseline.
+/// Errors of one race about its twin and the rivals that are as fast as the baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors {
     /// Whether a rival had a false verdict after the last round.
@@ -196,7 +196,7 @@ pub fn errors(
     found
 }
 
-/// Runs all runs of the baseline, then all runs of the first rival, and so on.
+/// Simulates all runs of the baseline, then all runs of the first rival, and so on.
 fn in_sequence(
     condition: &Condition,
     rivals: usize,
@@ -225,7 +225,7 @@ fn until_precise(
     for rounds in 1.. {
         race.run_round();
         let look = figures(&race.times);
-        // Stops checking at the first interval that is too wide.
+        // Check only until the first interval that is too wide.
         let narrow = race.equals().all(|entrant| {
             let estimate = rule.compare_within(&look, entrant, 0);
             stopping.decide(rounds, &[estimate]) != Decision::GoOn
@@ -344,7 +344,7 @@ pub fn announced_is_shown(
 
 /// Runs a race whose first rival is slower by `difference`. Returns, for each test, the first round
 /// that shows the rival to be slower; `None` if none of `most` rounds does. The tests are the two
-/// rules, and Student's interval alone by the first rule.
+/// rules, and Student's interval alone at the error level of the first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],
