@@ -225,7 +225,7 @@ impl<'a, H: Heap> Caller<'a, H> {
     /// # Safety
     /// The blocks came from the same heap with these sizes; none has been freed since or is used
     /// afterwards.
-    #[inline(always)] // The state of `draw` stays in registers only if it is inlined into the caller.
+    #[inline(always)] // Otherwise the state of `draw` would not stay in registers.
     pub(crate) unsafe fn free_stretch(
         &mut self,
         blocks: &[*mut u8],
