@@ -391,8 +391,8 @@ impl ForkGate {
         // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate.
-            // The fallback allocated the memory.
+            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate and
+            // so may run each call once. The fallback allocated the memory.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;

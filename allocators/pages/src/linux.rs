@@ -51,8 +51,8 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     let whole = size.checked_add(alignment - page)?;
     let start = map(whole, access)?.as_ptr();
     let head = start.align_offset(alignment);
-    // SAFETY: head is at most alignment - page, so head + size lies within the new mapping. If the
-    // kernel refuses to unmap an edge, only address space is lost.
+    // SAFETY: head is at most alignment - page, so head + size lies within the new mapping, which
+    // no code uses yet. If the kernel refuses to unmap an edge, only address space is lost.
     unsafe {
         unmap(start, head);
         unmap(start.add(head + size), whole - head - size);
@@ -60,7 +60,8 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     }
 }
 
-// SAFETY: anonymous private mappings are new and zero, and belong only to this process.
+// SAFETY: new memory comes from anonymous private mappings: new, zeroed, aligned by `reserve`, and
+// with the requested access. The kernel keeps them until their owner changes them.
 unsafe impl Pages for Linux {
     #[inline]
     fn page_size(&self) -> usize {
