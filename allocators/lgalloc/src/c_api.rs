@@ -72,7 +72,7 @@ pub unsafe extern "C" fn heapdrome_lgalloc_allocate(
 /// and no code uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_deallocate(region: HeapdromeRegion) {
-    // SAFETY: this function's contract is that of `handle`.
+    // SAFETY: this function's contract includes that of `handle`.
     if let Some(handle) = unsafe { handle(&region) } {
         deallocate(handle);
     }

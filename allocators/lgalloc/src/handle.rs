@@ -186,7 +186,8 @@ impl Handle {
             let target = thread::take(wanted).ok_or(refused)?;
             let target = NonNull::new(with_exposed_provenance_mut::<u8>(target)).ok_or(refused)?;
             // SAFETY: this function owns both regions, the new one is larger, and they do not
-            // overlap.
+            // overlap. Regions begin at multiples of 2 MiB, and a class has 2 MiB times a power of
+            // two.
             unsafe { relocate(self.start, target, class.bytes()) };
             thread::put_clean(start, class);
             self.start = target;
