@@ -29,12 +29,12 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
 ///
 /// # Safety
 ///
-/// `block` is live, and no other thread uses it during the call.
+/// `block` is live, and no other thread uses it during the call. The caller does not use it again
+/// if the result is another block.
 pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
     if own {
-        // SAFETY: by this function's contract, the block is live, and no other thread uses it
-        // during the call.
+        // SAFETY: this function's contract is that of `resize_in_place`.
         unsafe { resize_in_place(block, size) }
     } else {
         None
@@ -46,14 +46,16 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
 ///
 /// # Safety
 ///
-/// `block` is live, and no other thread uses it during the call.
+/// `block` is live, and no other thread uses it during the call. The caller does not use it again
+/// if the result is another block.
 pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let header = large::header_of(block);
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: by this function's contract, the block is live and no other thread uses it. It
-        // has its own mapping, which it keeps when it shrinks.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it, and the
+        // caller does not use it again if it moves. It has its own mapping, which it keeps when it
+        // shrinks.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))
@@ -109,6 +111,6 @@ pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
         return 0;
     }
     let start = block.addr().get() - header.addr().get();
-    // Relaxed: the thread that allocated the block owns the chunk.
+    // Relaxed: while the block is live, only this thread changes the word.
     chunk.touched.load(Relaxed).saturating_sub(start).min(size)
 }

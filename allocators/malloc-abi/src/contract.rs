@@ -99,8 +99,8 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator or of the fallback. The caller does not use it
-    /// again if the result is another block.
+    /// `block` is a live block of this allocator or of the fallback, and no other thread uses it
+    /// during the call. The caller does not use it again if the result is another block.
     #[inline(always)]
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let _ = (block, size);
@@ -126,8 +126,8 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. The caller does not use it again if the result is
-    /// another block.
+    /// `block` is a live block of this allocator, and no other thread uses it during the call. The
+    /// caller does not use it again if the result is another block.
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>;
 
     /// Runs the fast path of `free`. Returns true if no work is left. Returns false, without any

@@ -135,12 +135,12 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
     if size > MAX_SIZE {
         return out_of_memory();
     }
-    // SAFETY: by this function's contract, the block is live, and the caller does not use it again
-    // unless null is returned.
+    // SAFETY: by this function's contract, the block is live, no other thread uses it during the
+    // call, and the caller does not use it again unless null is returned.
     match unsafe { A::reallocate_fast(old, size) } {
         Some(block) => block.as_ptr().cast(),
-        // SAFETY: by this function's contract, the block is live, and the caller does not use it
-        // again unless null is returned.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again unless null is returned.
         None => keeping_errno_unless_null(|| unsafe { reallocate::<A>(old, size) }),
     }
 }

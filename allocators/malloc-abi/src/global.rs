@@ -100,8 +100,9 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
-            // SAFETY: by the contract of `realloc`, the block is live, so it is not null, and the
-            // caller does not use it again unless null is returned.
+            // SAFETY: by the contract of `realloc`, the block is live, so it is not null. No other
+            // thread uses it during the call, and the caller does not use it again unless null is
+            // returned.
             return unsafe {
                 let block = NonNull::new_unchecked(block);
                 let fast = A::reallocate_fast(block, new_size);
