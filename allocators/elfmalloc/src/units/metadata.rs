@@ -285,10 +285,10 @@ mod tests {
         let block = threads[0]
             .allocate(&memory, &pages, 64)
             .expect("memory is there");
-        // SAFETY: the block belongs to the test.
+        // SAFETY: the block was allocated with this size, and is not used again.
         unsafe { threads[0].free(block, 64) };
         assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
-        // SAFETY: the block belongs to the test.
+        // SAFETY: the block was allocated with this size, and is not used again.
         unsafe { threads[0].free(block, 64) };
         let large = threads[0]
             .allocate(&memory, &pages, 2 * PAGE)
