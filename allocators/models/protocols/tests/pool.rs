@@ -45,7 +45,7 @@ impl Scene {
 
     /// Fills a chunk with two blocks, like the thread that has taken it.
     fn fill(&self, chunk: NonNull<Chunk>) {
-        // SAFETY: the chunk belongs to the calling thread.
+        // SAFETY: the chunk belongs to the calling thread, and has no live block.
         let header = unsafe {
             chunk.as_ref().restart(OWNER);
             chunk.as_ref()
