@@ -55,8 +55,8 @@ pub struct Statistics {
 ///
 /// A block that an allocating function returns has at least the requested size, at least the
 /// requested alignment, and at least [`MIN_ALIGNMENT`]. It overlaps no other block until it is
-/// freed. Zeroed blocks are zero, resized blocks keep their contents, and blocks have at least
-/// their usable size. No function unwinds.
+/// freed. Blocks of `allocate_zeroed` begin with zeros, resized blocks keep their contents up to
+/// the smaller size, and every block has at least its usable size. No function unwinds.
 pub unsafe trait MallocAbi {
     /// Name of the allocator, as in `malloc_info` and in messages.
     const NAME: &'static str;

@@ -269,7 +269,7 @@ impl ForkGate {
     ///
     /// # Safety
     ///
-    /// The calling thread closed the gate.
+    /// The calling thread closed the gate, or in a child is the copy of the thread that did.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
         // Relaxed: only this thread stores its own number. If the number differs, this process is

@@ -18,9 +18,11 @@ struct Scene {
     blocks: [Watched; 2],
 }
 
-// SAFETY: the pool has a lock, and all fields of a chunk are atomics.
+// SAFETY: the pool has a lock, all fields of a chunk are atomics, and any thread may use the other
+// fields.
 unsafe impl Sync for Scene {}
-// SAFETY: the pool has a lock, and all fields of a chunk are atomics.
+// SAFETY: the pool has a lock, all fields of a chunk are atomics, and any thread may use the other
+// fields.
 unsafe impl Send for Scene {}
 
 const OWNER: *mut Owner = without_provenance_mut(64);
