@@ -83,7 +83,8 @@ impl Heap {
     /// The heap belongs to the calling thread, `chunk` is its chunk, and `end` is its cursor.
     /// `new_end` is a multiple of [`GRANULE`] in the chunk, above the start of the last block.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
-        // SAFETY: both addresses lie in the heap's chunk, which the calling thread owns.
+        // SAFETY: both granules belong to the last block of the heap's chunk, before or after its
+        // end moves, and the calling thread allocates in this chunk.
         unsafe {
             chunk::unmark(self.marks.get(), end - 1);
             chunk::mark(self.marks.get(), new_end - 1);

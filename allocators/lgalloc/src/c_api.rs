@@ -27,7 +27,7 @@ pub struct HeapdromeRegion {
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
     // SAFETY: this interface returned the region, by this function's contract. Each call drops its
-    // handle. Calls that run at the same time only prefetch or purge, which several handles may do.
+    // handle. Calls that run at the same time only prefetch or purge.
     Some(unsafe { Handle::from_parts(start, region.bytes) })
 }
 

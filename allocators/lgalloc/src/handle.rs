@@ -136,8 +136,8 @@ impl Handle {
     ///
     /// # Safety
     ///
-    /// The values come from a handle that was dropped or forgotten, and no other handle of the
-    /// region exists.
+    /// The values come from a handle that was dropped or forgotten. No other handle of the region
+    /// exists, except while all handles of the region only prefetch or purge.
     pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
         let class = if bytes == 0 {
             None

@@ -208,7 +208,8 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
 /// of free blocks.
 unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
     // SAFETY: by this function's contract, the quarantine belongs to this thread, and the block is
-    // a free block of `class`.
+    // a free block of `class`. The conditions select the places that serve the class, and `pass_on`
+    // follows each full group.
     unsafe {
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);

@@ -70,7 +70,8 @@ pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     let Some(entry) = HEAPS.mapped.find(address) else {
         return false;
     };
-    // SAFETY: the caller no longer uses the block, by this function's contract.
+    // SAFETY: by this function's contract, the caller no longer uses the block. It has `entry.size`
+    // bytes, and lies between guard pages unless its mapping begins with it.
     unsafe {
         if entry.block != entry.base {
             look_at_edges(block, entry.size);

@@ -242,7 +242,8 @@ unsafe impl MallocAbi for Hardened {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(address);
-        // SAFETY: the caller no longer uses the block, by this function's contract.
+        // SAFETY: by this function's contract, the caller no longer uses the block. If `class` is
+        // that of a slab, the address lies in a slab of this class.
         unsafe {
             if class.is_slab() {
                 take_back(block, class);

@@ -348,7 +348,8 @@ impl Front {
             return false;
         }
         // SAFETY: the top is a slot and not FULL, so another slot or FULL follows it. Only this
-        // thread uses the slots.
+        // thread uses the slots. By this function's contract, the block is a free block of the
+        // class.
         unsafe {
             *top = block;
             self.set_top(class, top.add(1));

@@ -80,7 +80,8 @@ pub(crate) fn set_quarantine(quarantine: *mut Quarantine) {
 
 #[inline(always)]
 pub(crate) fn front() -> &'static Front {
-    // SAFETY: the slot points to a front that lives as long as its thread: a static, or a heap's.
+    // SAFETY: the slot points to a static front, or to the front of a heap, and heaps are never
+    // freed.
     unsafe { &(*HEAP::get()).0 }
 }
 

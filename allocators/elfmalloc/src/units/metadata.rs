@@ -244,7 +244,7 @@ mod tests {
             let whole = bytes.next_power_of_two().max(64);
             assert_eq!(block.as_ptr().align_offset(whole.min(4096)), 0);
             let mut looked_at = (0..whole).step_by(if cfg!(miri) { 509 } else { 1 });
-            // SAFETY: the block has `whole` bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes, and belongs to the test until it is freed.
             unsafe {
                 assert!(
                     looked_at

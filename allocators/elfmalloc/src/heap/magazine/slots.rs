@@ -93,7 +93,8 @@ impl<'a> MagazineRef<'a> {
     pub fn push(self, block: FreeBlock) -> Result<(), FreeBlock> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
-        // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL.
+        // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL. The
+        // pushed block is a free block of the class.
         unsafe {
             if *top == FULL {
                 return Err(block);
