@@ -39,7 +39,8 @@ pub const ALONE: u32 = 1;
 impl Own {
     /// Records that a thread has got a ring.
     pub fn has_opened(&self) {
-        // Relaxed: see `state`. The number never overflows to 0.
+        // Relaxed: see `state`. A thread adds only while it reads at most ALONE, so the number
+        // stays small and never overflows to 0.
         if self.state.load(Ordering::Relaxed) <= ALONE {
             self.state.fetch_add(1, Ordering::Relaxed);
         }

@@ -45,7 +45,8 @@ const LOOKS: usize = 16;
 /// Stores the path of the object that serves malloc.
 pub fn set_server(path: &[u8]) {
     let length = path.len().min(PATH_BYTES - 1);
-    // SAFETY: no other thread accesses the path before the first ring is created.
+    // SAFETY: no other thread accesses the path before the first ring is created. A later call, by
+    // this library's constructor, writes the bytes that are there already.
     unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
 }
 
@@ -145,7 +146,8 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
 #[inline]
 pub fn push(event: Event) {
     let thread = thread();
-    // The order matters: in a forked child, the ring of the parent's thread is not mapped.
+    // Check the state before the ring is used: in a forked child, the ring of the parent's thread
+    // is not mapped.
     if (thread.ring.get().is_null() || state() == NEW) && !open() {
         return;
     }
