@@ -271,7 +271,8 @@ impl Drainer {
                 }
             }
         }
-        // A child may have created rings and ended before its parent's end was noticed.
+        // Open new rings before the parent is finished: a child may have created rings and ended
+        // before its parent's end was noticed.
         self.discover()?;
         ended
             .into_iter()

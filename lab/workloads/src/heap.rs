@@ -112,7 +112,7 @@ fn object_of(address: *const libc::c_void) -> Option<usize> {
     // SAFETY: `found` has room for the answer; dladdr accepts any address.
     let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
     // SAFETY: all fields were zeroed, which is a valid value (null pointers), and dladdr may have
-    // written others.
+    // written valid values over it.
     let found = unsafe { found.assume_init() };
     known.then(|| found.dli_fbase.addr())
 }

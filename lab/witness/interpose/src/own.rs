@@ -114,7 +114,8 @@ pub fn tid() -> u32 {
 /// Returns the ID of this process in the recording; 0 before [`begin_image`] or
 /// [`begin_unknown_image`].
 pub fn pid() -> u32 {
-    // Relaxed: it is written under the lock on the rings, or before a second thread can read it.
+    // Relaxed: no other memory depends on the ID. It is written under the lock on the rings, or
+    // before a second thread can read it.
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 

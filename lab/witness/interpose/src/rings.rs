@@ -342,7 +342,8 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let ring = map_new(number)?;
     // SAFETY: the file is new and mapped writable. No other thread knows the ring before it is in
     // the list, and the collector does not read it before it has its magic. The ring is not mapped
-    // in a forked child, which must not write to it.
+    // in a forked child, which must not write to it. No thread writes `SERVER` any longer. The path
+    // ends with a zero, and `program` has `PATH_BYTES` bytes.
     unsafe {
         kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
         (*ring).pid = pid();
