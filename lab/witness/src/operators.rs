@@ -76,8 +76,8 @@ impl NewWatch {
             self.found.apart += u32::from(before == now);
         }
         self.counted = counted;
-        // Counts the stop even if the program has no record because the library was not loaded into
-        // it.
+        // Count the stop even if the program has no record. It has none if the library was not
+        // loaded into it.
         self.stops += 1;
         if self.stops > MOST {
             breakpoint::clear(self.pid);

@@ -95,8 +95,8 @@ fn a_handler_that_allocates_while_a_countdown_moves_disturbs_no_sample() {
 fn a_trace_says_how_it_was_sampled() {
     let site = Site::new();
     let program = recorded_program();
-    // At one sample point per 10^12 bytes, none falls into the few requested bytes. The trace still
-    // contains the process.
+    // There is one sample point per 10^12 bytes, so it is practically certain that none falls into
+    // the few requested bytes. The trace still contains the process.
     let arguments = ["record", "--sample", "1e-12", "--", &program, "chain", "1"];
     let outcome = site.run(&arguments);
     outcome.says(0, &["recorded 0 calls of 1 process in heapdrome.trace"]);

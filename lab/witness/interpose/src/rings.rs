@@ -56,8 +56,9 @@ pub fn begin() {
         return;
     }
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
-    // SAFETY: new mappings change no existing memory. The page is only used as an `Own`, for which
-    // zeros are valid.
+    // SAFETY: this function has mapped the page, which no code relies on yet, so it may be advised.
+    // The page is only used as an `Own`, for which zeros are valid. If another thread was first, no
+    // other thread knows the page, so it may be unmapped.
     unsafe {
         let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
