@@ -210,7 +210,8 @@ fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=".contains(c);
     match shlex::try_quote(word) {
         Ok(quoted) if !word.chars().all(is_plain) => quoted.into_owned(),
-        // A word with a NUL cannot come from a command line.
+        // A plain word needs no quotes. `try_quote` fails only for a word with a NUL, which cannot
+        // come from a command line.
         _ => word.to_owned(),
     }
 }
