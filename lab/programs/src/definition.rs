@@ -110,7 +110,7 @@ pub(crate) struct Build {
     pub quick_units: Vec<String>,
 }
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 16] = [
     include_str!("../data/build.toml"),
     include_str!("../data/python.toml"),
     include_str!("../data/sqlite.toml"),
@@ -119,6 +119,10 @@ const FILES: [&str; 12] = [
     include_str!("../data/jq.toml"),
     include_str!("../data/xmllint.toml"),
     include_str!("../data/z3.toml"),
+    include_str!("../data/cppcheck.toml"),
+    include_str!("../data/graphviz.toml"),
+    include_str!("../data/graphicsmagick.toml"),
+    include_str!("../data/rustc.toml"),
     include_str!("../data/git.toml"),
     include_str!("../data/redis.toml"),
     include_str!("../data/rocksdb.toml"),

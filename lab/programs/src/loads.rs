@@ -1,14 +1,18 @@
 //! The loads of installed programs, one file each.
 
+mod cppcheck;
 mod customers;
 mod ghostscript;
 mod git;
+mod graphicsmagick;
+mod graphviz;
 mod jq;
 mod lua;
 mod perl;
 mod python;
 mod redis;
 mod rocksdb;
+mod rustc;
 mod sqlite;
 mod xmllint;
 mod z3;
@@ -22,14 +26,18 @@ pub(crate) type Load = fn(&Request<'_>, &mut dyn FnMut(Event)) -> Result<Prepare
 /// Returns the load of the program of this name.
 pub(crate) fn find(name: &str) -> Option<Load> {
     Some(match name {
+        "cppcheck" => cppcheck::prepare,
         "ghostscript" => ghostscript::prepare,
         "git" => git::prepare,
+        "graphicsmagick" => graphicsmagick::prepare,
+        "graphviz" => graphviz::prepare,
         "jq" => jq::prepare,
         "lua" => lua::prepare,
         "perl" => perl::prepare,
         "python" => python::prepare,
         "redis" => redis::prepare,
         "rocksdb" => rocksdb::prepare,
+        "rustc" => rustc::prepare,
         "sqlite" => sqlite::prepare,
         "xmllint" => xmllint::prepare,
         "z3" => z3::prepare,

@@ -154,6 +154,26 @@ fn z3_runs() {
 }
 
 #[test]
+fn cppcheck_runs() {
+    twice("cppcheck", &["quick=yes"]);
+}
+
+#[test]
+fn graphviz_runs() {
+    twice("graphviz", &["quick=yes"]);
+}
+
+#[test]
+fn graphicsmagick_runs() {
+    twice("graphicsmagick", &["quick=yes"]);
+}
+
+#[test]
+fn rustc_runs() {
+    twice("rustc", &["quick=yes"]);
+}
+
+#[test]
 fn ghostscript_runs() {
     twice("ghostscript", &["quick=yes"]);
 }
