@@ -87,7 +87,8 @@ impl Heap {
             chunk::mark(self.marks.get(), new_end - 1);
         }
         // If the block shrinks, the program may have written to the freed bytes, so they count as
-        // touched. Relaxed: only the owner uses this word.
+        // touched. Relaxed: while blocks are live, only the chunk's owner, this thread, uses this
+        // word.
         let offset = end - core::ptr::from_ref(chunk).addr();
         if offset > chunk.touched.load(Relaxed) {
             chunk.touched.store(offset, Relaxed);
@@ -109,6 +110,7 @@ pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
         return 0;
     }
     let start = block.addr().get() - header.addr().get();
-    // Relaxed: the thread that allocated the block owns the chunk.
+    // Relaxed: while blocks are live, only the chunk's owner writes this word. The calling thread
+    // is the owner, or the chunk has none.
     chunk.touched.load(Relaxed).saturating_sub(start).min(size)
 }
