@@ -31,7 +31,7 @@ fn in_the_child_every_lock_is_free() {
     forget(backend.shards.bin_without_heap(class).lock());
     forget((backend.memory().pool.lock(), backend.mapped.table.lock()));
     forget(backend.memory().structures.lock());
-    // SAFETY: the guards are forgotten, and there is no other thread.
+    // SAFETY: the guards are forgotten, nothing was being changed, and there is no other thread.
     unsafe {
         backend.free_locks();
         backend.disown(None);

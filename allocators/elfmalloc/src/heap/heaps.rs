@@ -269,8 +269,7 @@ impl<P: Pages> Heaps<P> {
     /// parent was changing the data that they guard.
     #[cold]
     pub unsafe fn free_locks(&self) {
-        // SAFETY: this function's contract is that of `Memory::free_locks` and
-        // `Lock::free_in_child`.
+        // SAFETY: this function's contract is that of every function called here.
         unsafe {
             self.shards.free_locks();
             self.mapped.table.free_in_child();
@@ -288,15 +287,16 @@ impl<P: Pages> Heaps<P> {
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, and its heap is `own`, if it has one.
+    /// The calling thread is the only one, and its heap is `own`, if it has one. No other thread
+    /// was on a slow path when the process forked.
     #[cold]
     pub unsafe fn disown(&self, own: Option<HeapRef>) {
         // The child's processor time restarts at zero, so earlier readings are void.
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: the heap's thread does not exist in the child, and the calling thread is the
-            // only one, by this function's contract.
+            // SAFETY: by this function's contract, the calling thread is the only one. The heap is
+            // not `own`, and belonged to no thread, or to one that was on no slow path at the fork.
             unsafe { heap.forget_owner(budget) };
         });
         if self

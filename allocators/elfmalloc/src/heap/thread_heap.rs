@@ -171,8 +171,9 @@ impl AnyHeap {
     #[inline]
     pub(super) fn heap<'a>(self) -> &'a ThreadHeap {
         // SAFETY: heaps are never freed, and all of their fields are cells, atomics and locks.
-        // Callers use no cells of another thread's heap, except links of lists whose lock they
-        // hold.
+        // While a heap's thread exists, callers in other threads use no cells of the heap, except
+        // links of lists whose lock they hold, and `next`, which does not change once the heap is
+        // listed.
         unsafe { self.0.as_ref() }
     }
 
