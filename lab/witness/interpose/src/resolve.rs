@@ -64,7 +64,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     if !eligible {
         return 0;
     }
-    // SAFETY: the object is loaded, and the loader's lock keeps it loaded meanwhile.
+    // SAFETY: the object is loaded. It stays loaded meanwhile, because this thread holds the
+    // loader's lock, or is the only thread of a forked child.
     let address =
         unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
     let Some(address) = address else { return 0 };
