@@ -1,4 +1,5 @@
-//! Locks on files. The kernel releases them when their process ends.
+//! Locks on files. The kernel releases a lock when no process has the opened file open any longer,
+//! neither the process that locked it nor a forked child.
 
 use std::fs::File;
 use std::io;
