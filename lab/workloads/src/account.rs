@@ -90,7 +90,8 @@ impl Share<'_> {
     /// zero.
     #[cold]
     pub(crate) fn flush(&mut self) {
-        // Relaxed: the sum and the maximum do not depend on the order of the additions.
+        // Relaxed: each addition is atomic and returns the sum before it, and no other memory
+        // depends on the counts.
         let before = self
             .account
             .current
