@@ -171,9 +171,9 @@ impl Slot {
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];
         let (top, cached) = (stack.top.load(Relaxed), self.cached.load(Relaxed));
-        // The sum cannot overflow with 64-bit addresses. `cached` is at most the bytes in the slot
-        // at the last count, or the largest lease so far. `borrow` follows a count, and lends at
-        // most one region and one `LEASE_STEP` more than that count.
+        // The sum cannot overflow with 64-bit addresses. `cached` is at most the largest lease so
+        // far, or the bytes that `recount` found. A new lease exceeds the bytes that were in the
+        // slot at the preceding `settle` by at most one region and one `LEASE_STEP`.
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
