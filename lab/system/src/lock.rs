@@ -1,5 +1,5 @@
-//! Locks on files. The kernel releases a lock when no process has the opened file open any longer,
-//! neither the process that locked it nor a forked child.
+//! Locks on files. The kernel releases a lock once the process that took it, and every forked child
+//! with a copy of the descriptor, has closed the file or ended.
 
 use std::fs::File;
 use std::io;
