@@ -170,8 +170,8 @@ impl<'a, H: Heap> Parent<'a, H> {
             records[place] = Record::of(&done);
             if done.is_ok() { 0 } else { FAILED }
         };
-        // SAFETY: the child only calls the heap and writes into arrays. The other threads of this
-        // process only call the heap.
+        // SAFETY: the child only calls the heap and writes into arrays, so it takes no lock except
+        // the allocator's.
         let forked = unsafe { forks.fork(life) };
         forked.map_err(|error| Failure::Process(error.to_string()))
     }
