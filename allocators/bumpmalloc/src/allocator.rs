@@ -175,7 +175,8 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     fn free_locks_in_child() {
         // SAFETY: this thread is the only one, and no other thread was on a slow path when the
-        // process forked. This thread has no guard, unless a signal handler forked on a slow path.
+        // process forked. This thread has a guard only if a signal handler forked in the middle of
+        // a slow path.
         unsafe { threads::free_locks() };
     }
 

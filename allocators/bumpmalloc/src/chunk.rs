@@ -130,8 +130,7 @@ pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
 pub unsafe fn unmark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks, by this function's contract.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
-    // Relaxed: the owner is the only writer, and a thread reads a block's mark only after it has
-    // received the block.
+    // Relaxed: only one thread at a time allocates in the chunk and writes marks.
     word.store(
         word.load(Relaxed) & !(1 << ((last / GRANULE) % 64)),
         Relaxed,

@@ -110,7 +110,7 @@ pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
         return 0;
     }
     let start = block.addr().get() - header.addr().get();
-    // Relaxed: while blocks are live, only the chunk's owner writes this word. The calling thread
-    // is the owner, or the chunk has none.
+    // Relaxed: while the block is live, only the chunk's owner changes this word. The owner, if
+    // any, is this thread, which allocated the block.
     chunk.touched.load(Relaxed).saturating_sub(start).min(size)
 }

@@ -204,12 +204,11 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
 ///
 /// # Safety
 ///
-/// The calling thread is the only one, and has no guard of these locks. No other thread was on a
-/// slow path at the fork.
+/// The calling thread is the only one, and has no guard of these locks. No other thread of the
+/// parent was on a slow path.
 pub unsafe fn free_locks() {
     // SAFETY: by this function's contract, the calling thread is the only one, and has no guard of
-    // these locks. No other thread was on a slow path at the fork, so none was changing a guarded
-    // value.
+    // these locks. No other thread was on a slow path, so none was changing the guarded values.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();

@@ -32,6 +32,7 @@ fn in_the_child_every_lock_is_free() {
     forget((backend.memory().pool.lock(), backend.mapped.table.lock()));
     forget(backend.memory().structures.lock());
     // SAFETY: the guards are forgotten, nothing was being changed, and there is no other thread.
+    // The heap stands for that of a thread of the parent.
     unsafe {
         backend.free_locks();
         backend.disown(None);

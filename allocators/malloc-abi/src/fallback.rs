@@ -3,10 +3,11 @@
 //!
 //! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
 //! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
-//! number of live blocks and the offset of the free room. So a block is taken, or a free counted,
-//! in one atomic step. A chunk is reused when its last block is freed. The child can continue from
-//! any step at which the process forked. If another thread of the parent was allocating or freeing
-//! at that moment, the child may lose that thread's block; the block's chunk is then not reused.
+//! number of live blocks and the offset of the free room. So allocating and freeing each change
+//! these in one atomic step. A chunk is reused when its last block is freed. The child can continue
+//! from any step at which the process forked. If another thread of the parent was allocating or
+//! freeing at that moment, the child may lose that thread's block, and then the block's chunk is
+//! not reused.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -227,8 +228,8 @@ impl Fallback {
     /// Returns whether the fallback has ever allocated a block.
     #[inline]
     pub fn is_used(&self) -> bool {
-        // Relaxed: the thread that allocated a block had seen the block's chunk in the list, so
-        // every thread that received the block sees that the list is not empty.
+        // Relaxed: a thread with a block of the fallback received the block from a thread that had
+        // seen the list, so it cannot read null.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -383,7 +384,8 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     loop {
         let (live, room) = unpack(seen);
         if room > KEPT {
-            // Relaxed: only a hint. A purge that misses it leaves the chunk resident for now.
+            // Relaxed: only a hint. The exchange below orders it for the thread that frees the last
+            // block.
             resident.store(true, Relaxed);
         }
         let after = match live {
@@ -391,7 +393,8 @@ fn give(chunk: NonNull<Chunk>) -> bool {
             _ => pack(live - 1, room),
         };
         // AcqRel: the release pairs with the acquires in `take` and `purge`, so that every free
-        // precedes the reuse or the purge of the room.
+        // precedes the reuse or the purge of the room. The acquire lets the thread that frees the
+        // last block see `resident`.
         match state.compare_exchange(seen, after, AcqRel, Relaxed) {
             Ok(_) => return live == 1,
             Err(other) => seen = other,

@@ -173,8 +173,8 @@ impl ForkGate {
         // registration is not protected.
         let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
         if first {
-            // SeqCst: a forking thread that did not see this flag had closed the gate before this
-            // store. A thread that sees the flag checks the gate afterwards, so it finds the gate
+            // SeqCst: a thread that sees this flag checks the gate afterwards, and a forking thread
+            // that did not see the flag closed the gate before. So the first thread finds the gate
             // closed.
             self.has_barrier.store(register_barrier(), SeqCst);
         }

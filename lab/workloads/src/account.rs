@@ -90,8 +90,8 @@ impl Share<'_> {
     /// zero.
     #[cold]
     pub(crate) fn flush(&mut self) {
-        // Relaxed: each addition is atomic and returns the sum before it, and no other memory
-        // depends on the counts.
+        // Relaxed: no other memory depends on the counts. `before` is the value just before this
+        // addition, in whatever order the threads add.
         let before = self
             .account
             .current

@@ -170,8 +170,8 @@ impl<'a, H: Heap> Parent<'a, H> {
             records[place] = Record::of(&done);
             if done.is_ok() { 0 } else { FAILED }
         };
-        // SAFETY: the child only calls the heap and writes into arrays, so it takes no lock except
-        // the allocator's.
+        // SAFETY: the child only calls the heap and writes into arrays. So the only locks that it
+        // takes are those of the heap.
         let forked = unsafe { forks.fork(life) };
         forked.map_err(|error| Failure::Process(error.to_string()))
     }

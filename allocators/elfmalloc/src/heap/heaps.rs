@@ -295,8 +295,9 @@ impl<P: Pages> Heaps<P> {
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: by this function's contract, the calling thread is the only one. The heap is
-            // not `own`, and belonged to no thread, or to one that was on no slow path at the fork.
+            // SAFETY: by this function's contract, the calling thread is the only one, and the heap
+            // is not its own. The heap's thread, which does not exist in the child, was not on a
+            // slow path.
             unsafe { heap.forget_owner(budget) };
         });
         if self

@@ -171,9 +171,9 @@ impl AnyHeap {
     #[inline]
     pub(super) fn heap<'a>(self) -> &'a ThreadHeap {
         // SAFETY: heaps are never freed, and all of their fields are cells, atomics and locks.
-        // While a heap's thread exists, callers in other threads use no cells of the heap, except
-        // links of lists whose lock they hold, and `next`, which does not change once the heap is
-        // listed.
+        // Callers use no cells of another thread's heap, except `next_idle` under the lock of the
+        // lists, and `next`, which does not change after the heap is listed. In the child of a
+        // fork, no other thread exists.
         unsafe { self.0.as_ref() }
     }
 

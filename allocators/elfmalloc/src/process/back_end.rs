@@ -183,8 +183,8 @@ pub(super) fn trim(keep: usize) -> bool {
 #[cold]
 pub(super) fn free_locks_in_child() {
     // SAFETY: this thread is the only one in the child. No other thread was on a slow path when the
-    // process forked, so no other thread was changing guarded data. This thread has no guard,
-    // unless a signal handler forked on a slow path.
+    // process forked, so no lock guarded data that was being changed. This thread has a guard only
+    // if a signal handler forked in the middle of a slow path.
     unsafe { HEAPS.free_locks() };
 }
 
@@ -192,8 +192,8 @@ pub(super) fn free_locks_in_child() {
 #[cold]
 pub(super) fn disown_in_child() {
     background::forked();
-    // SAFETY: this thread is the only one in the child of a fork. Its heap, if any, is
-    // `present_heap`. No other thread was on a slow path when the process forked.
+    // SAFETY: this thread is the only one in the child of a fork, and `present_heap` returns its
+    // heap. No other thread was on a slow path when the process forked.
     unsafe { HEAPS.disown(present_heap()) };
 }
 

@@ -217,8 +217,8 @@ impl Ring {
             index
         }
         #[cfg(not(target_arch = "x86_64"))]
-        // Relaxed: the word publishes no entry. The addition is atomic, because a signal handler of
-        // this thread may reserve entries as well.
+        // Relaxed: no other thread writes the word; the atomic addition excludes this thread's
+        // signal handlers.
         self.reserved.0.fetch_add(number, Ordering::Relaxed)
     }
 

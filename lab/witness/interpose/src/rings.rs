@@ -145,8 +145,8 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
 #[inline]
 pub fn push(event: Event) {
     let thread = thread();
-    // `open` must precede any use of the ring: in a forked child, whose state is NEW, the ring of
-    // the parent's thread is not mapped.
+    // Check the state before the ring is used: in a forked child, the ring of the parent's thread
+    // is not mapped.
     if (thread.ring.get().is_null() || state() == NEW) && !open() {
         return;
     }

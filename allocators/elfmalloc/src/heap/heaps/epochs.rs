@@ -92,8 +92,8 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().age_kept();
     }
 
-    /// Gives all blocks of an ended thread's heap back to their slabs, and discards the slots of
-    /// its magazines.
+    /// Gives all blocks of the heap of an ended or ending thread back to their slabs, and discards
+    /// the slots of its magazines.
     #[cold]
     pub(super) fn empty(&self, heap: HeapRef) {
         for (class, magazine) in heap.magazines() {
