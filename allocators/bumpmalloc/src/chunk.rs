@@ -130,7 +130,7 @@ pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
 pub unsafe fn unmark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks, by this function's contract.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
-    // Relaxed: only the owner writes marks.
+    // Relaxed: only one thread at a time allocates in the chunk and writes marks.
     word.store(
         word.load(Relaxed) & !(1 << ((last / GRANULE) % 64)),
         Relaxed,
@@ -184,8 +184,9 @@ impl Chunk {
         // Relaxed: the chunk belongs to the calling thread.
         let words = (self.end.load(Relaxed) - FIRST).div_ceil(1 << WORD_SHIFT);
         let marks = self.marks[..words].as_ptr().cast_mut();
-        // SAFETY: the words are atomics, which may change behind a shared reference, and no other
-        // thread uses them now. Atomic stores would be slower: the compiler would emit a loop.
+        // SAFETY: the words are atomics, which may change behind a shared reference. By this
+        // function's contract, the chunk belongs to this thread and has no live block, so no other
+        // thread uses its marks. Atomic stores would be slower: the compiler would emit a loop.
         unsafe { marks.write_bytes(0, words) };
     }
 

@@ -141,7 +141,8 @@ impl Heap {
         // SAFETY: the block is live, by this function's contract, and every block lies behind a
         // header that begins with the owner. In a chunk of the fallback, this word is null.
         let chunk = unsafe { &*chunk::of(block) };
-        // Relaxed: only this thread sets and removes its own heap as an owner.
+        // Relaxed: no other thread sets or removes this heap as an owner while the heap belongs to
+        // this thread.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);
         if own {
             chunk.count_own_free();

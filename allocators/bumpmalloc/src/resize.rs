@@ -90,7 +90,8 @@ impl Heap {
             chunk::mark(self.marks.get(), new_end - 1);
         }
         // If the block shrinks, the program may have written to the freed bytes, so they count as
-        // touched. Relaxed: only the owner uses this word.
+        // touched. Relaxed: while blocks are live, only the chunk's owner, this thread, uses this
+        // word.
         let offset = end - core::ptr::from_ref(chunk).addr();
         if offset > chunk.touched.load(Relaxed) {
             chunk.touched.store(offset, Relaxed);

@@ -3,10 +3,11 @@
 //!
 //! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
 //! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
-//! number of live blocks and the offset of the next block. So every change of a chunk is one atomic
-//! step. A chunk is reused when its last block is freed. The child can continue from any step at
-//! which the process forked. If another thread of the parent was allocating or freeing at that
-//! moment, the child loses that thread's block, and the block's chunk is not reused.
+//! number of live blocks and the offset of the free room. So allocating and freeing each change
+//! these in one atomic step. A chunk is reused when its last block is freed. The child can continue
+//! from any step at which the process forked. If another thread of the parent was allocating or
+//! freeing at that moment, the child may lose that thread's block, and then the block's chunk is
+//! not reused.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -228,7 +229,7 @@ impl Fallback {
     #[inline]
     pub fn is_used(&self) -> bool {
         // Relaxed: a thread with a block of the fallback received the block from a thread that had
-        // seen the list.
+        // seen the list, so it cannot read null.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -333,8 +334,8 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
     // SAFETY: chunks are never unmapped; the size does not change.
     let (state, bytes) = unsafe { (&(*chunk.as_ptr()).state, (*chunk.as_ptr()).size) };
     let base = chunk.addr().get();
-    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that accesses to
-    // freed blocks precede the reuse of their room.
+    // Acquire, here and in the exchange: pairs with the releases in `give` and `purge`, so that
+    // accesses to freed blocks precede the reuse of their room.
     let mut seen = state.load(Acquire);
     let offset = loop {
         let (live, room) = unpack(seen);
@@ -383,15 +384,17 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     loop {
         let (live, room) = unpack(seen);
         if room > KEPT {
-            // Relaxed: only a hint, which the exchange below orders.
+            // Relaxed: only a hint. The exchange below orders it for the thread that frees the last
+            // block.
             resident.store(true, Relaxed);
         }
         let after = match live {
             1 => pack(0, FIRST),
             _ => pack(live - 1, room),
         };
-        // AcqRel: pairs with the acquires in `take`, so that every free precedes the reuse of the
-        // room.
+        // AcqRel: the release pairs with the acquires in `take` and `purge`, so that every free
+        // precedes the reuse or the purge of the room. The acquire lets the thread that frees the
+        // last block see `resident`.
         match state.compare_exchange(seen, after, AcqRel, Relaxed) {
             Ok(_) => return live == 1,
             Err(other) => seen = other,

@@ -79,8 +79,9 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
         let thread = thread_pointer();
-        // Acquire: pairs with the release in `Guard::drop`. A thread finds its own number only if
-        // it holds the lock for a fork itself.
+        // A thread finds its own number only if it holds the lock for a fork itself. Acquire: pairs
+        // with the release in `Guard::drop`, because another thread may have dropped the last
+        // guard.
         if self.forking.load(Acquire) == thread {
             // Relaxed: no other thread compares this word with this thread's number.
             self.forking.store(0, Relaxed);
@@ -192,8 +193,8 @@ impl<T> Lock<T> {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// [`thread_pointer`] of the guard's thread if that thread also holds the lock for a fork; zero
-    /// otherwise.
+    /// [`thread_pointer`] of the thread that took this guard if it also holds the lock for a fork;
+    /// zero otherwise.
     forking: usize,
     value: PhantomData<&'a mut T>,
 }
@@ -220,7 +221,8 @@ impl<T> Drop for Guard<'_, T> {
         if self.forking == 0 {
             self.lock.unlock();
         } else {
-            // Release: pairs with the acquire in `lock_contended`.
+            // Release: pairs with the acquire in `lock_contended`, so that the forking thread sees
+            // the changes of a guard that another thread drops.
             self.lock.forking.store(self.forking, Release);
         }
     }

@@ -10,17 +10,18 @@ use crate::clock::Clock;
 /// Returns the processor time of a process at its exit, in nanoseconds; `None` if the process ended
 /// without a normal exit.
 pub(crate) fn at_exit<'a>(rings: impl Iterator<Item = &'a Timing>) -> Option<u64> {
-    // Relaxed: the process has ended.
+    // Relaxed: the words publish no other memory.
     let times = rings.map(|ring| ring.processor_time.load(Ordering::Relaxed));
     times.max().filter(|time| *time != 0)
 }
 
-/// Returns the sums over the rings of a process that has ended; `None` if no call was timed.
+/// Returns the sums over the rings of a program whose recording has ended; `None` if no call was
+/// timed.
 pub(crate) fn of_rings<'a>(
     rings: impl Iterator<Item = &'a Timing> + Clone,
     clock: Clock,
 ) -> Option<TimedCalls> {
-    // Relaxed: the process has ended.
+    // Relaxed: the sums publish no other memory.
     let sum = |of: fn(&Timing) -> &AtomicU64| {
         let words = rings.clone().map(|ring| of(ring).load(Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)

@@ -148,8 +148,8 @@ impl Front {
         }
     }
 
-    /// Writes a [new](Self::new) front to `place`, part by part: the first call may run in a signal
-    /// handler whose stack is too small for a whole front.
+    /// Writes a [new](Self::new) front to `place`, part by part: a thread's first allocation may
+    /// run in a signal handler whose stack is too small for a whole front.
     ///
     /// # Safety
     ///

@@ -269,8 +269,7 @@ impl<P: Pages> Heaps<P> {
     /// parent was changing the data that they guard.
     #[cold]
     pub unsafe fn free_locks(&self) {
-        // SAFETY: this function's contract is that of `Memory::free_locks` and
-        // `Lock::free_in_child`.
+        // SAFETY: this function's contract is that of every function called here.
         unsafe {
             self.shards.free_locks();
             self.mapped.table.free_in_child();

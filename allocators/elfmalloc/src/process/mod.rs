@@ -47,8 +47,8 @@ pub(crate) fn start() {
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: the flag was set by this thread, or by a thread whose secret this thread has
-            // read with acquire (`canary::wants_secret`).
+            // Relaxed: in the hardened variant, this thread has set the flag, or has read with
+            // acquire the secret of a thread that had set it (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
             // `thread_local::first_heap` raises this to the number of processors. At most that

@@ -184,7 +184,8 @@ impl ShardList {
     /// shards are listed; `most` is at least 1.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) {
         let own = attachment.own();
-        // Relaxed, here and below: the lock of the list orders all accesses.
+        // Relaxed, here and below: the lock of the list orders all accesses, except reads of
+        // `attached` that tolerate an old value.
         if self.count < most && !own.is_listed.swap(true, Relaxed) {
             own.next.set(self.first);
             self.first = Some(own);

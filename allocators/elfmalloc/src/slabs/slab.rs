@@ -131,8 +131,8 @@ impl SlabRef {
     /// another bin unless the caller holds the bin's lock.
     #[inline]
     pub(super) fn owner(self) -> *mut Owner {
-        // SAFETY: descriptors are never freed. Relaxed: the caller locks the bin and then checks
-        // again.
+        // SAFETY: descriptors are never freed. Relaxed: the caller holds the lock of the bin with
+        // which it compares the result, or locks the bin and then checks again.
         unsafe { (*self.as_ptr().as_ptr()).bin.load(Relaxed) }
     }
 }
@@ -367,7 +367,8 @@ impl Slab {
         }
     }
 
-    /// Asserts the invariants. The caller holds the lock of the slab's bin.
+    /// Asserts the invariants. The caller holds the lock of the slab's bin, or the slab is in no
+    /// bin and belongs to the calling thread.
     ///
     /// # Panics
     ///

@@ -78,7 +78,8 @@ pub fn control() -> Option<&'static Control> {
 #[inline]
 pub fn state() -> u32 {
     // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
-    // exceeds ALONE before a block can pass from one thread to another.
+    // exceeds ALONE before a second thread records its first call. If that thread hands over a
+    // block, the program's own synchronisation makes the state visible to the receiver.
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 

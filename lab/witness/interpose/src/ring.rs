@@ -1,10 +1,10 @@
 //! Rings: shared memory through which recorded calls reach the collector. The library and the
 //! collector both compile this file.
 //!
-//! Every thread writes into its own ring, which only the collector reads. One instruction reserves
-//! an entry, so a signal handler that allocates takes the next entry. An entry is valid once its
-//! last word contains the number of the current lap. So an incomplete entry of a killed thread is
-//! never read, and no index has to be published.
+//! Every thread writes into its own ring, which only the collector reads. A thread reserves an
+//! entry in one step, so a signal handler that allocates takes the next entry. An entry is valid
+//! once its last word contains the number of the current lap. So an incomplete entry of a killed
+//! thread is never read, and no index has to be published.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -204,9 +204,9 @@ impl Ring {
         #[cfg(target_arch = "x86_64")]
         {
             let mut index = number;
-            // SAFETY: the word belongs to this ring. Only one thread writes it, so a single
-            // instruction excludes that thread's signal handlers. A locked instruction would cost
-            // three times as much.
+            // SAFETY: the word belongs to this ring. A signal handler cannot interrupt a single
+            // instruction. Only one thread writes the word, so the instruction need not be locked,
+            // which would cost three times as much.
             unsafe {
                 core::arch::asm!(
                     "xadd qword ptr [{word}], {index}",

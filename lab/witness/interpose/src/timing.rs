@@ -127,8 +127,8 @@ fn note(span: &Span) {
     // Exclude the time for which the thread slept, because the processor time of the process does
     // not include it.
     let recording = span.recording.wrapping_sub(thread.slept.get());
-    // Relaxed: the collector reads the sums after the process has ended. Additions are atomic,
-    // because a signal handler may be timed as well.
+    // Relaxed: the sums publish no other memory. Additions are atomic, because a signal handler may
+    // be timed as well.
     let add = |sum: &AtomicU64, more: u64| sum.fetch_add(more, Ordering::Relaxed);
     if span.call.max(recording).max(span.reading) >= INTERRUPTED {
         add(&timing.interrupted, 1);
@@ -148,7 +148,7 @@ pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())
     {
-        // Relaxed: the collector reads the time after the process has ended.
+        // Relaxed: the word publishes no other memory.
         timing
             .processor_time
             .store(kernel::processor_time(), Ordering::Relaxed);
