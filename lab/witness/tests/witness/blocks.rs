@@ -208,7 +208,7 @@ fn time_in_calls_is_estimated_and_leaves_out_the_programs_own() {
 }
 
 #[test]
-fn huge_pages_are_seen_when_a_process_ends() {
+fn huge_pages_are_seen_when_a_program_ends() {
     let modes = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     if modes.is_ok_and(|modes| modes.contains("[never]")) {
         println!("no huge pages here: nothing can be seen");
@@ -219,15 +219,18 @@ fn huge_pages_are_seen_when_a_process_ends() {
         #include <stdlib.h>
         #include <string.h>
         #include <sys/mman.h>
+        #include <unistd.h>
         int main(int n, char **a) {
             void *p;
             posix_memalign(&p, 2 << 20, 16 << 20);
             if (madvise(p, 16 << 20, atoi(a[1]) ? MADV_HUGEPAGE : MADV_NOHUGEPAGE)) return 0;
             memset(p, 1, 16 << 20);
+            if (atoi(a[1]) == 2) execl("/bin/true", "true", (char *)0);
         }"#;
     let program = bench.c("huge", source, &[]);
     let huge = |mode: &str| follow(&bench, &system(), &[&program, mode]).huge_at_end_bytes;
     assert_eq!(huge("0"), 0);
     // The kernel provides fewer huge pages if memory is fragmented.
     assert!(huge("1") >= 2 << 20);
+    assert!(huge("2") >= 2 << 20, "an exec ended the program");
 }
