@@ -55,6 +55,29 @@ fn sizes_live_bytes_and_frees_by_other_threads_are_counted() {
 }
 
 #[test]
+fn a_failed_resize_by_another_thread_is_no_free() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <pthread.h>
+        #include <stdlib.h>
+        void *block;
+        void *resize(void *data) {
+            for (int i = 0; i < 1000; i++) if (realloc(block, (size_t)1 << 60)) exit(1);
+            return data;
+        }
+        int main() {
+            pthread_t thread;
+            block = malloc(100);
+            pthread_create(&thread, 0, resize, 0);
+            pthread_join(thread, 0);
+            free(block);
+        }"#;
+    let program = bench.c("refused", source, &["-pthread"]);
+    let seen = follow(&bench, &system(), &[&program]);
+    assert!(seen.frees < 20 && seen.freed_by_others < 10, "{seen:?}");
+}
+
+#[test]
 fn a_forked_child_has_the_live_blocks_of_its_parent() {
     let bench = Bench::new();
     let source = r#"
