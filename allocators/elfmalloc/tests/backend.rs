@@ -318,6 +318,24 @@ fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
 }
 
 #[test]
+fn no_large_block_begins_inside_another() {
+    let backend = backend(1 << 30);
+    let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
+    // SAFETY: the block has more than 16 bytes.
+    let inside = unsafe { large.block.add(16) };
+    assert_eq!(usable(backend.memory(), inside.addr().get()), None);
+    // SAFETY: no block begins at the address, and the block around it belongs to the test.
+    unsafe {
+        assert!(!resize_large(backend.memory(), inside, 3 * UNIT));
+        let moved = |size| backend.mapped.resize(backend.memory(), inside, size);
+        assert!(moved(UNIT).is_none() && moved(20 * UNIT).is_none());
+        let misuse = Misuse::NotABlock(inside.addr().get());
+        assert_eq!(free_large(&backend, inside.addr().get()), Err(misuse));
+    }
+    backend.check();
+}
+
+#[test]
 fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
