@@ -414,6 +414,25 @@ fn statistics_say_what_is_live_kept_and_counted() {
 }
 
 #[test]
+fn the_peak_does_not_shrink_with_the_arena() {
+    let backend = Heaps::new(Simulated::new(1 << 30));
+    backend.start(|| Settings {
+        arena: 64 << 20,
+        ..Settings::DEFAULT
+    });
+    let large = allocate_large(&backend, 64 * UNIT, UNIT).expect("there is memory");
+    let before = Snapshot::of(&backend);
+    assert!(before.peak_mapped >= before.mapped);
+    // SAFETY: the block belongs to the test.
+    unsafe { assert_eq!(free_large(&backend, large.block.addr().get()), Ok(())) };
+    backend.memory().purge_units(Units::MAX);
+    assert!(backend.memory().release_addresses(Units::NONE));
+    let after = Snapshot::of(&backend);
+    assert!(after.mapped < before.mapped);
+    assert_eq!(after.peak_mapped, before.peak_mapped);
+}
+
+#[test]
 fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");

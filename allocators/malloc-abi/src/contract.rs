@@ -28,7 +28,7 @@ pub struct Statistics {
     pub releasable: usize,
     /// Bytes of address space taken from the system.
     pub reserved: usize,
-    /// Maximum of `reserved` so far.
+    /// Maximum of `reserved` so far, or an upper bound of it.
     pub peak_reserved: usize,
 }
 
