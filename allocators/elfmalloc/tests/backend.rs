@@ -433,6 +433,19 @@ fn the_peak_does_not_shrink_with_the_arena() {
 }
 
 #[test]
+fn an_allocation_that_fails_is_no_refill() {
+    let backend = backend(1 << 30);
+    let class = SizeClass::of(64);
+    let refills = || Snapshot::of(&backend).classes[class.number()].refills;
+    backend.memory().pages.set_limit(0);
+    assert!(backend.take_without_heap(class).is_null());
+    assert_eq!(refills(), 0);
+    backend.memory().pages.set_limit(1 << 30);
+    assert!(!backend.take_without_heap(class).is_null());
+    assert_eq!(refills(), 1);
+}
+
+#[test]
 fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");

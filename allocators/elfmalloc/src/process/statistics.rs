@@ -40,7 +40,7 @@ pub struct ClassStatistics {
     pub dirty: usize,
     /// Bytes of slabs.
     pub mapped: usize,
-    /// Number of times that threads requested blocks from bins.
+    /// Number of times that threads took blocks from bins.
     pub refills: u64,
     /// Number of blocks that threads gave back to bins other than their own.
     pub remote_frees: u64,
