@@ -171,6 +171,8 @@ fn bursts_in_any_order_come_back_whole() {
     }
     // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
+    // If the test took long, its magazines have been drained, and a small rest is kept.
+    backend.release_kept();
     assert_eq!(backend.shards.slabs(), 0);
 }
 
