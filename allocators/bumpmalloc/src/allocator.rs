@@ -24,7 +24,8 @@ static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 /// Gate that keeps other threads from changing shared structures during a fork.
 static FORK_GATE: ForkGate = ForkGate::new();
 
-/// Calls `body` with the heap from which the calling thread allocates.
+/// Calls `body` with the heap from which the calling thread allocates. A thread without a heap gets
+/// one first. Returns `None` if that fails, or if `body` returns `None`.
 fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = current();
     if core::ptr::eq(heap, &raw const ENDED) {

@@ -34,9 +34,13 @@ pub struct Heap {
     pub next_free: Cell<*mut Heap>,
 }
 
-// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
+// SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
+// guards `next_free`. Only the owning thread uses the other cells; those of the heap of ended
+// threads have a lock of their own.
 unsafe impl Sync for Heap {}
-// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
+// SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
+// guards `next_free`. Only the owning thread uses the other cells; those of the heap of ended
+// threads have a lock of their own.
 unsafe impl Send for Heap {}
 
 impl Heap {
@@ -66,7 +70,7 @@ impl Heap {
 /// Heap of threads that have not allocated yet. It never has a chunk. Only its presence is ever
 /// written to.
 pub static EMPTY: Heap = Heap::of_many();
-/// Heap of threads that are ending. Such a thread never gets another heap.
+/// Heap of threads that are ending. Such a thread never gets a heap of its own again.
 pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(

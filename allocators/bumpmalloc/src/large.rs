@@ -130,7 +130,7 @@ pub unsafe fn resize(
 ///
 /// # Safety
 ///
-/// `header` begins a mapping of `mapped` bytes.
+/// `header` begins a mapping of `mapped` bytes, which no other thread uses.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
     // SAFETY: the header begins a mapping of `mapped` bytes, by this function's contract.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {

@@ -1,4 +1,4 @@
-//! Chunks without an owner, and address space for new ones.
+//! Dead chunks, and address space for new chunks.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use crate::footprint;
 /// Number of chunks that are reserved in one batch, if the system has enough address space.
 const BATCH: usize = 16;
 
-/// Pool of chunks without an owner.
+/// Pool of dead chunks and new chunks.
 pub struct Pool {
     /// Dead chunks.
     dead: List,
@@ -115,8 +115,8 @@ impl Pool {
         released > 0
     }
 
-    /// Purges dead chunks, except `keep` bytes, and keeps their address space. Returns whether any
-    /// memory was purged.
+    /// Purges dead chunks, except at most `keep` bytes, and keeps their address space. Returns
+    /// whether any memory was purged.
     pub fn purge(&mut self, keep: usize) -> bool {
         let mut any = false;
         let mut kept = 0;

@@ -13,13 +13,14 @@ use crate::threads;
 /// refill checks the chunks after them.
 const LOOKS: usize = 8;
 
-/// Size of the largest block for which a new chunk is started. A larger block that does not fit
-/// into the current chunk gets its own mapping. So the unused rest of a chunk has at most about
-/// this size.
+/// Maximum size and alignment of a block for which a new chunk is started. A larger block that does
+/// not fit into the current chunk gets its own mapping. So the unused rest of a chunk has at most
+/// about this size, plus the alignment of the block that did not fit.
 const LARGEST_REFILL: usize = 256 << 10;
 
 impl Heap {
-    /// Allocates a block at a multiple of `alignment`. Called when the fast path finds no room.
+    /// Allocates a block at a multiple of `alignment`. Called if the fast path cannot serve the
+    /// request.
     ///
     /// # Safety
     ///
@@ -53,7 +54,7 @@ impl Heap {
         Some(())
     }
 
-    /// Retires the heap's chunk, and returns a dead chunk, which may be the same chunk.
+    /// Retires the heap's chunk, and returns a dead or new chunk, which may be the same chunk.
     ///
     /// # Safety
     ///

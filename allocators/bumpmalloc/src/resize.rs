@@ -79,7 +79,7 @@ impl Heap {
     /// # Safety
     ///
     /// The heap belongs to the calling thread, `chunk` is its chunk, and `end` is its cursor.
-    /// `new_end` lies in the chunk, behind the start of the last block.
+    /// `new_end` is a multiple of [`GRANULE`] in the chunk, above the start of the last block.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
         // SAFETY: both addresses lie in the heap's chunk, which the calling thread owns.
         unsafe {

@@ -199,8 +199,8 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
     }
 }
 
-/// Unlocks all locks in the child of a fork. A thread of the parent may have held a lock in order
-/// to read.
+/// Unlocks all locks in the child of a fork. At the fork no other thread was on a slow path, so a
+/// thread that held a lock only read the guarded data.
 ///
 /// # Safety
 ///

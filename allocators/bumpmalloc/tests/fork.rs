@@ -1,4 +1,4 @@
-//! Memory of the parent's other threads in the child of a fork.
+//! Tests that the child of a fork reuses the memory of the parent's other threads.
 
 use std::ffi::{c_int, c_void};
 use std::sync::mpsc::channel;

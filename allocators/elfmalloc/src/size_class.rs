@@ -1,4 +1,5 @@
-//! Size classes: 16-byte steps to 256, then eight per doubling to 128 KiB.
+//! Size classes: one for every 16 bytes up to 256 bytes, then eight for each doubling up to 128
+//! KiB.
 //!
 //! Every class size is a multiple of 16, and every power of two from 16 to the largest class is a
 //! class size. Slabs begin at multiples of 64 KiB. The blocks of a class are therefore aligned to

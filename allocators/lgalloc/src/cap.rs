@@ -23,7 +23,7 @@ impl Cap {
             .is_ok()
     }
 
-    /// Subtracts bytes that `lease` or `admit` added.
+    /// Subtracts bytes that the count contains.
     pub fn unlease(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Relaxed);
     }

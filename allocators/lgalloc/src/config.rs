@@ -18,10 +18,11 @@ pub struct Config {
     /// than the budget into the shared pool.
     pub thread_budget: usize,
     /// Maximum number of bytes of free memory with contents, over all classes and threads. When the
-    /// cap is lowered, [`configure`](crate::configure) returns the excess to the system.
+    /// cap is lowered, [`configure`](crate::configure) returns at least the excess to the system.
     pub dirty_cap: usize,
     /// Time after which a free region is checked for swapped parts before it is reused. The
-    /// contents of these parts are dropped instead of read from swap.
+    /// contents of these parts are dropped instead of read from swap. A part is 2 MiB, or the whole
+    /// region if it is larger than 32 MiB.
     pub stale_after: Duration,
     /// Whether new areas request huge pages.
     pub huge_pages: bool,
@@ -69,8 +70,8 @@ pub fn dirty_cap() -> usize {
     DIRTY_CAP.load(Relaxed)
 }
 
-/// Returns the staleness threshold in milliseconds. Inlined into other crates, since every
-/// allocation reads it.
+/// Returns the staleness threshold in milliseconds. Inlined into other crates, since the fast path
+/// of an allocation reads it.
 #[inline]
 pub fn stale_after_ms() -> u64 {
     STALE_AFTER_MS.load(Relaxed)

@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 16;
 const PAGES: usize = UNIT / 4096;
 
 /// Calls `tell` with every swapped part of a region. Returns the total number of bytes in these
-/// parts. `is_swapped` returns whether any part of a stretch of 2 MiB is in swap.
+/// parts. `is_swapped` returns whether any page of the stretch of 2 MiB at an address is in swap.
 ///
 /// In a region of at most 32 MiB, checks and reports each stretch separately. In a larger region,
 /// checks only a sample, and reports the whole region if one stretch of the sample is in swap.

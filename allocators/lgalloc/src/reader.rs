@@ -56,7 +56,7 @@ pub struct Reader<'a, T> {
     pattern: Pattern<'a>,
     batch: usize,
     step: usize,
-    /// Number of steps for which elements were prefetched.
+    /// Number of steps whose elements were requested.
     asked: usize,
     /// Index of the last prefetched page, counted from the vector's start.
     last_page: Option<usize>,
@@ -65,11 +65,12 @@ pub struct Reader<'a, T> {
 
 impl<'a, T> Reader<'a, T> {
     /// Creates a reader that prefetches `batch` elements at a time, at least one. It always
-    /// prefetches one batch ahead of the element that it reads.
+    /// prefetches at least one batch ahead of the element that it reads.
     ///
     /// # Errors
     ///
-    /// [`RangeError::OutOfBounds`] if the pattern has an index beyond the vector's length.
+    /// [`RangeError::OutOfBounds`] if the pattern has an index that is not below the vector's
+    /// length.
     pub fn new(
         vec: &'a LargeVec<T>,
         pattern: Pattern<'a>,

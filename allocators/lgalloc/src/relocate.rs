@@ -1,5 +1,5 @@
-//! Moves the contents of a region to a larger region. The pages move without being copied or read
-//! from swap.
+//! Moves the contents of a region to a larger region. Pages move without being copied or read from
+//! swap, unless the kernel refuses.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -30,7 +30,8 @@ pub fn totals() -> (usize, usize) {
 ///
 /// # Safety
 ///
-/// The caller owns both ranges. They are multiples of 2 MiB and do not overlap.
+/// The caller owns both ranges of `size` bytes. Their starts are multiples of 2 MiB, `size` is 2
+/// MiB times a power of two, and the ranges do not overlap.
 pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     // SAFETY: this function's contract is that of `move_pages`.
     if unsafe { move_pages(from, to, size) } {
@@ -100,8 +101,8 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
 
 /// Maps the target of a failed move again if necessary, or aborts the process.
 ///
-/// Assumes that a fully mapped target was not unmapped. This would be wrong only if another thread
-/// had mapped exactly this range since the move failed.
+/// Assumes that a fully mapped target was not unmapped. This would be wrong only if other threads
+/// had mapped this whole range since the move failed.
 ///
 /// # Safety
 ///

@@ -139,7 +139,8 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
         std::thread::scope(|scope| {
             let _raise = Raise(&done);
             let thief = scope.spawn(steal);
-            // From now on, the region stays in the slot until it is stolen.
+            // The owner puts the region back each time. So after the loop, the region stays in the
+            // slot until it is stolen.
             for _ in 0..20_000 {
                 let stolen = gone.load(Acquire);
                 let Some(region) = slot.pop(TWO) else { break };
@@ -153,7 +154,8 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     }
 }
 
-/// Atomic exchanges are expensive, so an owner uses none before the first theft.
+/// Atomic exchanges are expensive, so an owner uses none before the first theft, unless thieves
+/// cannot fence its thread.
 #[test]
 fn a_theft_alone_makes_the_owner_exchange() {
     let slot = Slot::new();

@@ -12,8 +12,8 @@ use heapdrome_lgalloc::{
 };
 use support::{alone, touch};
 
-/// Runs `act` in the child of a fork. Returns the result of `act`, or 1000 times the number of the
-/// signal that killed the child.
+/// Runs `act` in the child of a fork. Returns the result of `act`, 1000 times the number of the
+/// signal that killed the child, or -1 if the fork fails.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
     // SAFETY: the child uses only this allocator, the kernel, threads, and the C library's malloc.
     // All of these work in the child of a fork.
@@ -105,8 +105,8 @@ fn the_caches_of_lost_threads_serve_the_child() {
     assert_eq!(status, 0, "this step of the child was not as it should be");
 }
 
-/// Allocates all regions that lie in caches, and frees them. Returns the number of the failed step,
-/// or zero.
+/// Allocates all regions that lie in caches and two more, and frees them. Returns the number of the
+/// failed step, or zero.
 fn use_up_caches() -> u8 {
     let before = stats();
     // This thread's three regions are counted only at its next free.

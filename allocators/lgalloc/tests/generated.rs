@@ -1,5 +1,5 @@
 //! Conformance suite of the safe layer: generated programs run on `LargeVec` and on `Vec`. Both
-//! must have the same elements, and drop each once, in every order of operations and even if some
+//! must have the same elements, and `LargeVec` must drop each element once, even if operations
 //! panic. A failing program is shrunk before it is printed. Faulty vectors prove that the programs
 //! detect faults.
 

@@ -1,5 +1,5 @@
-//! Models of shared state (loom): all orders of the steps of two threads, and most orders if there
-//! are three threads or many steps.
+//! Models of shared state (loom): all orders of the steps of two threads. With three threads or
+//! many steps, only the orders with few preemptions.
 //!
 //! This test compiles the library's files against loom's atomics, with two places in a cache. Loom
 //! also detects unordered accesses to a region's contents.
@@ -30,7 +30,7 @@ mod sync {
         true
     }
 
-    /// Replacement for the library's lock, without poisoning.
+    /// Replacement for the library's lock.
     #[derive(Debug)]
     pub struct Lock<T>(Mutex<T>);
 
@@ -45,8 +45,8 @@ mod sync {
     }
 }
 
-/// Replacement constants: one class with two places, two caches, and a table of two regions. Sizes
-/// are those of the library.
+/// Replacement constants: one class with two places, two caches, and a table of two regions. The
+/// unit is that of the library.
 mod class {
     pub const UNIT: usize = 1 << 21;
     pub const CLASSES: usize = 1;

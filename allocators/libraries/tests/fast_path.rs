@@ -26,7 +26,8 @@ const CXX: Pair<'_> = Pair {
     take: "_ZdlPv",
 };
 
-/// Returns the counts of a pair; `None` if they cannot be counted and are not required.
+/// Returns the steps of a pair; `None` if this process may not count steps and the count is not
+/// required.
 fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     match count(library, pair) {
         Ok(steps) => Some(steps),
@@ -39,7 +40,7 @@ fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     }
 }
 
-/// Returns the counts of a pair in an embedded library.
+/// Returns the steps of a pair in an embedded library, as [`counted`] does.
 fn counted_in(library: &str, pair: Pair<'_>) -> Option<Steps> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join(library);

@@ -198,8 +198,8 @@ impl Fallback {
             .for_each(|chunk| purge(chunk, pages));
     }
 
-    /// In the child of a fork, makes the chunks usable again that threads of the parent were
-    /// purging.
+    /// In the child of a fork, makes the chunks that threads of the parent were purging usable
+    /// again.
     #[cold]
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {

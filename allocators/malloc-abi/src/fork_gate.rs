@@ -272,8 +272,8 @@ impl ForkGate {
     /// The calling thread closed the gate.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
-        // Relaxed: only this thread stores its own number. If the number differs, a fork handler
-        // has forked this process, and its gate is already open.
+        // Relaxed: only this thread stores its own number. If the number differs, this process is
+        // the child of a fork that a fork handler made, and its gate is already open.
         if self.forking.load(Relaxed) != thread_pointer() {
             return;
         }

@@ -134,8 +134,8 @@ impl<T> Lock<T> {
         {
             self.acquire_slowly();
         }
-        // Relaxed: every other thread compares this word only with its own number, which is another
-        // one.
+        // Relaxed: every other thread compares this word only with its own number, which differs
+        // from this thread's.
         self.forking.store(thread_pointer(), Relaxed);
     }
 

@@ -24,8 +24,8 @@ pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
 /// Reads the headers of all data sets of a folder. The sets must have equal size and seed.
 ///
 /// # Errors
-/// Returns an error if there are no data. Also returns an error if the data are incomplete,
-/// foreign, of another version or visibly damaged.
+/// Returns an error if there are no data. Also returns an error if the data cannot be read, or are
+/// incomplete, foreign, of another version or visibly damaged.
 pub(crate) fn open(folder: &Path) -> Result<Vec<Set>, CatalogError> {
     if folder.join(UNFINISHED).exists() {
         return Err(CatalogError::Damaged {

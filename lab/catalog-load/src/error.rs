@@ -60,10 +60,10 @@ pub enum CatalogError {
         /// Version of the data format that this program reads.
         expected: u32,
     },
-    /// A file is truncated or changed.
+    /// A file is truncated or changed, or the data in a folder are incomplete.
     #[error("{} is damaged: {reason}; remove its folder and rewrite the data with gen-data", path.display())]
     Damaged {
-        /// Damaged file.
+        /// Damaged file, or folder with incomplete data.
         path: PathBuf,
         /// Description of the damage.
         reason: String,

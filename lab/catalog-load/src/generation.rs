@@ -32,8 +32,9 @@ pub(crate) enum Written {
 /// Writes a data folder, unless it already holds the requested data.
 ///
 /// # Errors
-/// Returns an error if the folder holds anything else, there is too little memory, the files cannot
-/// be written or read back, or the user interrupts. It then removes everything that it wrote.
+/// Returns an error if a value is out of range, the folder holds anything else, there is too little
+/// memory, the files cannot be written or do not read back as written, or the user interrupts. It
+/// then removes everything that it wrote.
 pub(crate) fn write(
     target: &Path,
     settings: &Settings,
@@ -72,7 +73,8 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
         return Ok(());
     }
     if made.is_ok() {
-        // Another process has written its data since `existing` looked at the folder.
+        // Another process has written its data since `existing` looked at the folder, so this
+        // process withdraws its claim.
         let _ = std::fs::remove_file(&unfinished);
     }
     Err(CatalogError::InTheWay {

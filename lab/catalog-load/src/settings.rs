@@ -97,8 +97,8 @@ pub(crate) fn check(settings: &Settings) -> Result<(), CatalogError> {
     require(&settings.words(), needed)
 }
 
-/// Checks whether `needed` bytes of memory are available for `what`. Passes if the available memory
-/// is unknown.
+/// Checks whether `needed` bytes of memory are available for `what`. Succeeds if the available
+/// memory is unknown.
 ///
 /// # Errors
 /// Returns an error if fewer bytes are available.

@@ -35,7 +35,8 @@ pub struct Sizes {
 /// loading `parallel` sets at a time.
 ///
 /// # Errors
-/// Returns an error if there are no data or too few sets, or if they are foreign or damaged.
+/// Returns an error if there are no data or too few sets, or if they cannot be read, or are
+/// incomplete, foreign, of another version or visibly damaged.
 pub fn sizes(folder: &Path, n: u32, parallel: u32) -> Result<Sizes, CatalogError> {
     let sets = data::first(folder, n)?;
     let sum = |of: fn(&Set) -> u64| sets.iter().map(of).sum::<u64>();

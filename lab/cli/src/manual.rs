@@ -63,7 +63,8 @@ fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
     let mut commands = all(&whole);
-    // Changing a subcommand moves it to the end, but `--help` shows all in the order of definition.
+    // Changing a subcommand moves it to the end, so all are sorted in the order of definition
+    // again, as in `--help`.
     let order = definition();
     let names: Vec<_> = all(&order).into_iter().map(Command::get_bin_name).collect();
     commands.sort_by_key(|command| {
@@ -85,7 +86,7 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
         command.find_subcommand(word).ok_or_else(|| {
             let known = command.get_subcommands().map(Command::get_name);
             let told = format!(
-                "no such subcommand: {word}; {}",
+                "no such subcommand: {word} ({})",
                 nearest_or_all(word, known)
             );
             Failure::Usage(told)
@@ -235,7 +236,8 @@ mod tests {
         let found = commands_of_the_book();
         assert!(found.len() > 50, "{}", found.len());
         for (page, line) in found {
-            // An ellipsis stands for the rest of a command, and a usage line has placeholders.
+            // A line with an ellipsis is incomplete, and a usage line has placeholders, so neither
+            // can be parsed.
             if line.contains(['<', '[']) || line.ends_with("...") {
                 continue;
             }

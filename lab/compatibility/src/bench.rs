@@ -24,7 +24,7 @@ const TAIL: usize = 2000;
 const BEFORE: &str = r#"set -Eeuo pipefail; trap 'echo "stopped at: $BASH_COMMAND" >&2' ERR"#;
 
 /// Option of `env` that resets signals to their default actions. Programs that test signals need
-/// them, and a background shell may have ignored some.
+/// the default actions, but a background shell may have set some signals to be ignored.
 const SIGNALS: &str = "--default-signal=INT,HUP,QUIT,TERM,PIPE";
 
 /// Outcome of a run.

@@ -85,7 +85,7 @@ pub enum Event<'a> {
     Estimating,
     /// These allocators are not built. The estimate assumes that they are as fast as the others.
     NotBuilt(&'a [String]),
-    /// A race cannot be estimated.
+    /// The time of a race cannot be estimated.
     NotEstimated {
         /// Name of the cell.
         cell: &'a str,
@@ -123,7 +123,7 @@ pub enum Event<'a> {
     Turn {
         /// Cell that runs.
         cell: &'a PagingCell,
-        /// The turn's round, and its position in that round.
+        /// The turn: its round, and its number within that round.
         turn: Turn,
     },
     /// A round of a cell of the paging lab was lost.

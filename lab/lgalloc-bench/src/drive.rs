@@ -24,7 +24,8 @@ const BATCH: Duration = Duration::from_micros(50);
 const TURN: Duration = Duration::from_millis(2);
 /// Maximum number of operations in a batch.
 const LARGEST_BATCH: u64 = 1 << 14;
-/// Maximum number of recorded batches per thread.
+/// Maximum number of batches per thread that are recorded for the operation, and also for its
+/// reference.
 const MOST_BATCHES: usize = 1 << 17;
 
 /// The measurements of all threads.
@@ -35,7 +36,7 @@ pub struct Outcome {
 
 #[derive(Debug)]
 struct Part {
-    /// Times of operations, excluding the warm-up.
+    /// Times of the operations that were timed one by one, after the warm-up.
     times: Times,
     span: Duration,
     warm_up: u64,

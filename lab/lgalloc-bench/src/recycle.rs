@@ -11,7 +11,7 @@ use crate::harness;
 use crate::regions::{REGION, Region, WorkingSet};
 use crate::times::{Times, merged};
 
-/// Number of warm-up uses of the hot region in each thread. They are not measured.
+/// Maximum number of warm-up uses of the hot region in each thread. They are not measured.
 const WARM_UP: usize = 100;
 /// Pause that exceeds the time during which lgalloc assumes that a free region is resident.
 const REST: Duration = Duration::from_millis(150);

@@ -53,7 +53,8 @@ enum Source {
 // SAFETY: a `Region` owns its memory, or shares the ownership of a vector that is never written. So
 // it may move to another thread.
 unsafe impl Send for Region {}
-// SAFETY: `&Region` gives no write access to the memory; `touch` requires `&mut`.
+// SAFETY: `&Region` gives no write access to the memory: `touch` requires `&mut`, and callers of
+// `advise` drop pages only of regions that no other thread uses.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -125,7 +126,7 @@ impl Drop for Region {
             // SAFETY: `start` came from `alloc` with `LAYOUT`, and `self`, its only owner, is being
             // dropped.
             Source::Malloc => unsafe { std::alloc::dealloc(self.start.as_ptr(), LAYOUT) },
-            // The vector is freed when its last part is dropped.
+            // The vector is freed when its last owner is dropped.
             Source::Part { .. } => {}
             Source::Mapped => {
                 // SAFETY: `start` came from `mmap` with this length, and `self`, its only owner, is
@@ -182,7 +183,7 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the number of regions needed for `total` bytes.
+/// Returns the number of regions needed for `total` bytes, at least one.
 pub fn regions_for(total: Bytes) -> usize {
     (total.0 as usize).div_ceil(REGION).max(1)
 }

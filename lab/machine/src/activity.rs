@@ -192,7 +192,7 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
 }
 
 /// Checks whether heat throttled the processor, during the observation or at any time since the
-/// start.
+/// machine started.
 fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
     const NAME: &str = "thermal throttling";
     const MEANING: &str = "a hot processor slows down, the later runs of a race most";

@@ -102,7 +102,7 @@ fn parts(sum: Rollup, at: Nanoseconds) -> MemoryParts {
 }
 
 /// Returns whether a child uses its parent's address space, as between vfork and exec. A forked
-/// child has equal sizes, too, but its pages are shared, so each page counts in proportion.
+/// child has equal sizes, too, but its pages are shared, so few of them are private.
 fn is_same_memory(parent: Rollup, child: Rollup) -> bool {
     parent == child && 2 * child.private >= child.anonymous
 }

@@ -25,7 +25,7 @@ impl Race {
         let of = self.state.plan.options.warmup_rounds;
         for round in 0..of {
             events(Event::WarmupStarted { round, of });
-            // Numbers warm-up rounds downwards from the maximum, so that their random draws differ
+            // Number warm-up rounds downwards from the maximum, so that their random draws differ
             // from those of counted rounds.
             let draw = u32::MAX - round;
             for (position, entrant) in self.order(draw).into_iter().enumerate() {
@@ -55,8 +55,9 @@ impl Race {
         Ok(!timed.failed)
     }
 
-    /// Runs a round: every entrant that still races runs once, in an order specific to the round.
-    /// An interrupted round is completed. Each run is on disk before the next one starts.
+    /// Runs a round: every entrant that still races runs once, in an order specific to the round. A
+    /// round that was interrupted earlier is completed. Each run is on disk before the next one
+    /// starts.
     ///
     /// # Errors
     /// When something other than an entrant fails, or the interrupt flag is set. After
@@ -76,7 +77,8 @@ impl Race {
         });
         let during = format!("round {}", round + 1);
         for entrant in order {
-            // An interrupted round may already have runs and failures.
+            // If the round was interrupted, its earlier runs and failures have taken the first
+            // positions.
             let failed = self.state.failed_during(&during).count();
             let position = self.state.runs_in(round).count() + failed;
             let timed = self.timed(round, position, entrant, events, interrupt)?;

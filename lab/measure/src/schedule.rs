@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::environment::PAD_LIMIT;
 
 /// First stream of each purpose. Each round's order and each run's padding has its own random
-/// stream of one seed, so no draw depends on the number of other draws.
+/// stream of the same seed, so no draw depends on the number of other draws.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 

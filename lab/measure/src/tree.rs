@@ -283,8 +283,8 @@ mod tests {
         assert!(is_below(&second_sleep, own_pid(), &earlier));
         assert!(!is_below(&first_sleep, own_pid(), &earlier));
 
-        // Only the shell is listed as earlier. Its child is therefore recognised by its parent or
-        // its group.
+        // Only the shell is listed as earlier: first by its id, so that its child is recognised by
+        // its parent, and then by its group.
         let shell = process_of(pid_of(&first)).expect("it lives");
         for processes in [vec![(shell.pid, shell.started)], Vec::new()] {
             let groups = if processes.is_empty() {

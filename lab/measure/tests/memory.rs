@@ -1,4 +1,4 @@
-//! Readings of memory runs, by each method that the machine supports.
+//! Tests the readings of memory runs, by each method that the machine supports.
 
 mod common;
 

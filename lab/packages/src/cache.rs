@@ -143,8 +143,8 @@ impl Cache {
         })
     }
 
-    /// Sets the flag that interrupts work. Soon after `interrupt` becomes true, waits for locks
-    /// end, and so do the child processes that fetch and build.
+    /// Sets the flag that interrupts work. Soon after `interrupt` becomes true, every wait for a
+    /// lock ends, and so does every child process that fetches or builds.
     #[must_use]
     pub fn interrupted_by(mut self, interrupt: Arc<AtomicBool>) -> Self {
         self.interrupt = interrupt;
@@ -373,8 +373,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // This removes only an empty folder. A `TempDir` that still exists keeps it, and removes
-        // its own folder when it is dropped.
+        // This removes the folder only if it is empty. A `TempDir` that still exists in it removes
+        // only itself when it is dropped.
         let _ = std::fs::remove_dir(&self.staging);
     }
 }

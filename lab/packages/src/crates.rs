@@ -92,7 +92,7 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
 }
 
 /// Returns the most informative line of cargo's output: the last line of its chain of causes, which
-/// names the root cause. Without an error, this is the last line.
+/// names the root cause. Without an error, returns the last line of the output.
 fn telling_line(lines: &[String]) -> String {
     let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
     let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));

@@ -15,10 +15,10 @@ use crate::{Mechanism, free_swap};
 pub struct Form {
     /// Number of rounds in which all cells run.
     pub rounds: u32,
-    /// Number of further rounds, for cells whose targets or claims are open.
+    /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit, counted from the start of heapdrome and including the time before an
-    /// interruption. A round that would exceed it does not begin.
+    /// Time limit, counted from the start of the lab and including the time before an interruption.
+    /// A round that would exceed it does not begin.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
@@ -149,9 +149,10 @@ fn document_sweep(total: Bytes) -> Sweep {
     }
 }
 
-/// Adapts a cell to a machine without enough swap. A cell that needs swap fails with `why`. Any
-/// other cell loses its limit if the machine has no mechanism for limits. Otherwise its swap limit
-/// shrinks to the free swap.
+/// Adapts a cell to a machine without enough swap. A cell that needs swap fails with `why`. So does
+/// a cell that was measured under a limit, if the machine now has no mechanism for limits. Any
+/// other cell keeps its limit, with the swap limit reduced to the free swap; without a mechanism,
+/// it loses the limit.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
         // A cell that was measured under a limit cannot continue without one.

@@ -91,7 +91,7 @@ impl Lab {
     }
 }
 
-/// Widens the memory limit by 1/64, rounded up.
+/// Widens the memory limit by 1/64, rounded up to a multiple of 4 MiB.
 fn with_more_room(limit: Limit) -> Limit {
     Limit {
         memory: limit.memory + Bytes(limit.memory.0 / 64).rounded_up_to(Bytes::from_mib(4)),

@@ -73,8 +73,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the next turn. `now` is the time since the first turn began. Returns `None` if no
-    /// turn or no time is left.
+    /// Returns the next turn. `now` is the time spent so far, including the `spent` of
+    /// [`new`](Self::new). Returns `None` if no turn or no time is left.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
             while let Some(place) = self.queue.pop_front() {

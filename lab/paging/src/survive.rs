@@ -27,13 +27,14 @@ type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 pub struct Search {
     /// Number of runs under a limit that must all finish.
     pub runs: u32,
-    /// Relative precision of the smallest limit at which the search ends.
+    /// Relative precision at which the search for the smallest limit ends.
     pub precision: f64,
 }
 
 impl Search {
-    /// Searches downwards from the command's peak without a limit. `run` runs the command once,
-    /// with or without a limit. `tell` receives the trial of every limit.
+    /// Searches for the smallest limit, starting at the command's peak without a limit. Then
+    /// measures the slowdown at multiples of the smallest limit. `run` runs the command once, with
+    /// or without a limit. `tell` receives the trial of every limit.
     ///
     /// # Errors
     /// When `run` fails.

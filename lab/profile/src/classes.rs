@@ -1,4 +1,4 @@
-//! Groups blocks by function and size, and knows which of them were live at the peak.
+//! Groups blocks by function and size, and counts those that were live at the peak.
 
 use crate::amount::Amount;
 use crate::digits::{below, digits};
@@ -67,7 +67,7 @@ impl Classes {
         }
     }
 
-    /// Returns the class of a block for a change, and adds the class to `touched`.
+    /// Returns the class of a block that is made or freed, and adds the class to `touched`.
     fn entry(&mut self, function: u8, size: u64) -> &mut Entry {
         let step = digits(size);
         let index = usize::from(function) * STEPS + step;

@@ -40,7 +40,7 @@ pub struct Counts {
     pub made: Amount,
     /// Variance of `made`.
     pub made_variance: Variance,
-    /// Blocks in the trace: all that were made, or a sample of them.
+    /// Number of blocks in the trace: all that were made, or a sample of them.
     pub recorded: u64,
     /// Blocks that were made and freed.
     pub freed: Amount,
@@ -80,7 +80,7 @@ pub struct Counts {
     /// Maximum of requested live bytes, without inherited blocks. For several processes, the sum of
     /// their maxima.
     pub most_requested: u64,
-    /// Blocks under the size classes of each of [`ALLOCATORS`].
+    /// Memory of the blocks under the size classes of each of [`ALLOCATORS`].
     pub rounded: [Rounded; COUNT],
 }
 

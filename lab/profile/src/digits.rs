@@ -53,8 +53,8 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
-    /// Returns the histogram in at most `count` steps, each of which joins neighbouring steps and
-    /// has the power of two of the last one.
+    /// Returns the histogram in at most `count` steps. Each of them joins neighbouring steps, and
+    /// its power of two is that of the last of these.
     #[must_use]
     pub fn widened(&self, count: usize) -> Self {
         let first = self.0.iter().position(|amount| amount.blocks > 0);

@@ -14,7 +14,7 @@ const FINEST: u32 = 12;
 /// Minimum number of cells from which a trend is computed.
 const FEWEST: usize = 40;
 
-/// Minimum run time of a process whose stacks are suspected, in nanoseconds. The memory of a
+/// Run time of a process, in nanoseconds, from which its stacks may be suspected. The memory of a
 /// shorter process may not have settled.
 const SHORTEST: u64 = 1_000_000_000;
 
@@ -158,7 +158,7 @@ pub(crate) fn suspects(grid: Grid, end: u64, all: Vec<Candidate<'_>>) -> Vec<Sus
         return Vec::new();
     }
     grid.shift(end);
-    // The last cell is not complete.
+    // The last cell is not complete, so it does not count.
     let whole = grid.cell(end) as usize;
     let from = (whole as f64 * WARM_UP).ceil() as usize;
     let to = (whole as f64 * (1.0 - CLEAN_UP)).floor() as usize;

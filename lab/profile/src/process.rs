@@ -50,7 +50,7 @@ pub struct ProcessProfile {
     pub peak: Peak,
     /// Maximum number of live blocks.
     pub most_blocks: u64,
-    /// Maximum of the readings of resident memory, in bytes.
+    /// Maximum of the readings of resident memory, in bytes; `None` if it was never read.
     pub most_resident: Option<u64>,
     /// Calls, blocks and bytes.
     pub counts: Counts,
@@ -62,7 +62,7 @@ pub struct ProcessProfile {
 }
 
 impl ProcessProfile {
-    /// Returns whether all operations of the process are in the trace.
+    /// Returns whether the process was recorded until it ended.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.finish.as_ref().is_some_and(|finish| !finish.gave_up)

@@ -4,8 +4,8 @@
 //! `docs/trace-format.md` defines it. The estimate of a sum over all blocks is the sum over the
 //! recorded ones, each divided by its `p` (Horvitz and Thompson, "A Generalization of Sampling
 //! Without Replacement From a Finite Universe", Journal of the American Statistical Association 47,
-//! 1952). Blocks are recorded independently of each other, so that the sum of
-//! `value^2 (1 - p) / p^2` over the recorded blocks estimates the variance without bias.
+//! 1952). Blocks are recorded independently of each other, so the sum of `value^2 (1 - p) / p^2`
+//! over the recorded blocks estimates the variance without bias.
 
 use heapdrome_trace::Recording;
 use rand::{Rng, SeedableRng};

@@ -1,4 +1,4 @@
-//! Groups blocks by the stack that requested them, and knows which of them were live at the peak.
+//! Groups blocks by the stack that requested them, and counts those that were live at the peak.
 
 use heapdrome_trace::{Frame, Module};
 
@@ -28,7 +28,8 @@ pub struct StackUse {
     pub at_peak: Amount,
     /// Variance of `at_peak`.
     pub at_peak_variance: Variance,
-    /// Blocks that the next call of their thread freed; none in a sampled trace.
+    /// Blocks that were freed by the next call of the thread that made them; none in a sampled
+    /// trace.
     pub temporary: Amount,
     /// Blocks that were live at the end.
     pub left: Amount,
@@ -54,7 +55,7 @@ pub(crate) struct Stacks {
     /// Whether blocks without a stack count separately, because the blocks with a stack do not
     /// represent them.
     counts_others: bool,
-    /// Indices in `entries`. The key `u32::MAX` is for blocks without a stack.
+    /// Indices in `entries`, by stack. The key `u32::MAX` is for blocks without a stack.
     places: Numbered<u32, u32>,
     entries: Vec<Entry>,
     touched: Vec<u32>,
@@ -135,8 +136,8 @@ impl Stacks {
         }
     }
 
-    /// Returns the entry of a block's stack for a change, and the amounts that the block
-    /// represents; `None` if the block does not count.
+    /// Returns the entry of the stack of a block that is made or freed, and the amounts that the
+    /// block represents. Adds the entry to `touched`. Returns `None` if the block does not count.
     fn entry(&mut self, event: Event) -> Option<(&mut Entry, Weighed)> {
         let sampling = self.sampling?;
         if event.stack.is_none() && !self.counts_others {
@@ -166,7 +167,7 @@ impl Stacks {
         }
     }
 
-    /// Returns the stacks by their numbers, and those whose live bytes only grow.
+    /// Returns the stacks in the order of their numbers, and those whose live bytes only grow.
     pub(crate) fn finish(self, end: u64) -> (Vec<StackUse>, Vec<Suspect>) {
         let all = self.entries.iter().filter_map(Entry::candidate).collect();
         let mut suspects = suspects(self.grid, end, all);

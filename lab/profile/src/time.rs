@@ -1,10 +1,9 @@
 //! The share of processor time that a program spends in the allocator.
 
+use heapdrome_trace::TimedCalls;
+
 use crate::process::ProcessProfile;
 use crate::read::Profile;
-
-/// Minimum number of timed calls that an interval requires.
-const FEWEST: u64 = 30;
 
 /// Half of a 95% interval of a normal distribution, in standard deviations.
 const DEVIATIONS: f64 = 1.96;
@@ -35,7 +34,7 @@ pub enum Untimed {
     /// The trace has no processor time of any process: it was cut from another trace, or cut off,
     /// or its processes ended before their processor time was read.
     NoProcessorTime,
-    /// Fewer calls were timed than an interval needs.
+    /// Only this many calls were timed, fewer than an interval requires.
     Few(u64),
 }
 
@@ -115,7 +114,7 @@ impl Sums {
         if self.processor <= 0.0 {
             return Err(Untimed::NoProcessorTime);
         }
-        if self.timed < FEWEST {
+        if self.timed < TimedCalls::FEWEST {
             return Err(Untimed::Few(self.timed));
         }
         let (all, timed) = (self.calls as f64, self.timed as f64);
@@ -126,7 +125,8 @@ impl Sums {
         Ok(TimeInAllocator {
             allocator,
             half_width: all * (variance / timed).sqrt() * DEVIATIONS,
-            // The recorder's time is an estimate as well, and must leave room for the allocator's.
+            // The recorder's time is also an estimate. If it is too large, the rest must still
+            // include the allocator's time.
             processor: (self.processor - recorder).max(allocator),
             calls: self.calls,
             timed: self.timed,
@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_missing_estimate_has_its_reason() {
-        assert_eq!(sums(FEWEST - 1).estimate(), Err(Untimed::Few(FEWEST - 1)));
+        let few = TimedCalls::FEWEST - 1;
+        assert_eq!(sums(few).estimate(), Err(Untimed::Few(few)));
         assert_eq!(Sums::default().estimate(), Err(Untimed::NoProcessorTime));
     }
 

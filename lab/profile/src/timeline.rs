@@ -133,7 +133,8 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// Records calls that changed these quantities from the first amount to the second.
+    /// Records calls that changed the live bytes and blocks. Each pair contains the amounts before
+    /// and after the calls.
     pub(crate) fn call(&mut self, time: u64, calls: u64, bytes: [u64; 2], blocks: [u64; 2]) {
         let cell = self.cell(time);
         cell.calls = cell.calls.saturating_add(calls);

@@ -68,7 +68,7 @@ impl fmt::Display for Event {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fetching { package } => write!(out, "fetching {package}"),
-            Self::Locking { program } => write!(out, "locking the folder of {program}"),
+            Self::Locking { program } => write!(out, "opening the folder of {program}"),
             Self::Writing { directory } => write!(out, "writing {}", directory.display()),
         }
     }
@@ -78,8 +78,8 @@ impl fmt::Display for Event {
 ///
 /// While it exists, no other heapdrome process prepares the same folder, and the cache is not
 /// cleaned: two races in one folder would remove each other's files. The same process may prepare
-/// it again for alternating races, because every run begins with [`Prepared::prepare`] or needs no
-/// preparation.
+/// the folder again for alternating races, because every run begins with [`Prepared::prepare`] or
+/// needs no preparation.
 #[derive(Debug)]
 pub struct Prepared {
     /// The program and its arguments. If there is a server, the load generator and its arguments.

@@ -257,7 +257,8 @@ mod tests {
         let mut state = 1;
         for number in 0..200_000_u64 {
             let word = next(&mut state);
-            // Few regions, so that neighbours occur, and addresses that are multiples of 8.
+            // Use few regions, so that blocks have neighbours. Addresses are multiples of 8 but not
+            // of 16.
             let address = ((word % 7 + 1) << 40) | (((word >> 8) % 0x4000) << 3) | 8;
             if word & (1 << 60) == 0 {
                 let size = [1, 100, LARGE - 1, LARGE, 1 << 40][(word >> 32) as usize % 5];

@@ -1,4 +1,5 @@
-//! Entries that were copied out of the rings and are not written yet. Their size has a limit.
+//! Entries that were copied out of the rings but not yet written to the trace. Their total size is
+//! limited.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use crate::entries::Raw;
 const LARGE: usize = 4096;
 
 /// Number of entries below which a batch has exactly the requested capacity. Most rings are almost
-/// empty.
+/// empty, so most batches are small.
 const SMALL: usize = LARGE / 8;
 
 /// Size of all entries of one ring in bytes.
@@ -53,7 +54,8 @@ impl Backlog {
         self.0.bytes.load(Ordering::Relaxed) >= limit
     }
 
-    /// Returns an empty batch for `entries` entries. The capacity of a large batch may be smaller.
+    /// Returns an empty batch. Its capacity is `entries` if that is below [`SMALL`], and otherwise
+    /// [`LARGE`].
     pub(crate) fn batch(&self, entries: usize) -> Batch {
         let entries = if entries < SMALL {
             Vec::with_capacity(entries)

@@ -1,4 +1,4 @@
-//! The processor's counter as a clock: entries of rings are stamped with it.
+//! Converts the processor's counter, with which the entries of rings are stamped, into times.
 
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ pub(crate) fn ticks() -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: reading the virtual counter touches nothing.
+    // SAFETY: reading the virtual counter accesses no memory.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }

@@ -112,7 +112,7 @@ impl Drainer {
         }
     }
 
-    /// Copies all rings once if the backlog has room, and checks the processes if it is time to.
+    /// Copies all rings once if the backlog has room, and checks the processes if a check is due.
     /// Returns the pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
@@ -126,7 +126,7 @@ impl Drainer {
                 until
             }
             // Let the worker write the events that it holds back, to make room. All entries from
-            // before the last complete round have been copied.
+            // before the start of the last complete round have been copied.
             None => self.drained,
         };
         self.messages.send(Message::Until(until))?;
@@ -322,7 +322,8 @@ impl Drainer {
             }
             let seen = self.strangers.entry(pid).or_default();
             *seen += 1;
-            // When first seen, a process may not have executed its command yet.
+            // Check each process once, when it is seen for the second time. Before, it may not have
+            // executed its command yet.
             if *seen != 2 {
                 continue;
             }

@@ -77,7 +77,8 @@ mod tests {
     use super::*;
     use heapdrome_witness::ring::{FAR, Ring};
 
-    /// Writes events as a thread does, in full where `in_full` holds, and decodes them.
+    /// Writes events as a thread does, and decodes them. If `in_full` returns true for an event,
+    /// its full stamp and size are written before it.
     fn through_a_ring(events: &[Event], in_full: impl Fn(&Event) -> bool) -> Vec<Event> {
         // SAFETY: a ring of zeros is an empty ring.
         let ring = unsafe { Box::<Ring>::new_zeroed().assume_init() };

@@ -39,8 +39,8 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// Number of entries by which slots of addresses are prefetched. One access to main memory takes
-/// about as long as handling this many entries.
+/// Distance in entries from the current entry to the one whose slot is prefetched. One access to
+/// main memory takes about as long as handling this many entries.
 const AHEAD: usize = 8;
 
 fn is_resize(function: u8) -> bool {
@@ -65,7 +65,7 @@ pub(crate) struct Image {
     pub repaired: u64,
     /// Unwinder of the stacks; `None` if no stacks are recorded.
     pub unwinding: Option<Unwinding>,
-    /// Minimum number of stacks that were lost.
+    /// Lower bound of the number of lost stacks.
     pub stacks_lost: u64,
 }
 
@@ -259,7 +259,7 @@ impl Image {
         }))
     }
 
-    /// Records that a function returned a block.
+    /// Records that a function returned a block. Returns the operation to write.
     fn made<W: Write>(
         &mut self,
         stream: &mut Stream,
@@ -304,7 +304,7 @@ impl Image {
     }
 
     /// Records that a block is freed, or about to be resized. Returns the operation to write.
-    /// Returns `None` for a resize, which is written when it returns, and for a free that was
+    /// Returns `None` for a resize, which is written when the call returns, and for a free that was
     /// written already.
     fn freed(&mut self, stream: &mut Stream, function: u8, address: u64) -> Option<Operation> {
         if address == 0 {
@@ -329,8 +329,8 @@ impl Image {
     }
 }
 
-/// Returns the stream with the earliest next event, and the stamp up to which its events precede
-/// those of all other streams; `None` if all events are later than `until`.
+/// Returns the index of the stream with the earliest next event, and the stamp up to which its
+/// events precede those of all other streams; `None` if all events are later than `until`.
 fn earliest(streams: &[Stream], until: u64) -> Option<(usize, u64)> {
     let mut first: Option<(usize, u64)> = None;
     let mut limit = until;

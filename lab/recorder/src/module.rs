@@ -64,7 +64,7 @@ impl CodeFile {
     /// if the mapping belongs to no segment of code.
     pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let page = crate::process::page_bytes();
-        // A mapping begins at the start of the page that contains the beginning of its segment.
+        // A mapping begins no earlier than the page that contains the beginning of its segment.
         let is_of = |segment: &&Segment| {
             segment.file.end > mapping.offset && segment.file.start / page * page <= mapping.offset
         };

@@ -1,4 +1,4 @@
-//! Information of the system about the recorded processes.
+//! Queries the system about the recorded processes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Returns whether a process exists and has not ended. While other threads run, a process whose
-/// first thread has ended is shown as a zombie.
+/// Returns whether a process exists and has not ended. The system shows a process whose first
+/// thread has ended as a zombie. The process still lives if it has other threads.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| {
         let threads = fields.get(17).and_then(|threads| threads.parse().ok());
@@ -46,7 +46,7 @@ pub(crate) fn namespace() -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// Returns the resource usage of a process.
+/// Returns the resource usage of a process; `None` if the system no longer shows it.
 pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let fields = stat(pid)?;
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();

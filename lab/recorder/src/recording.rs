@@ -44,8 +44,8 @@ const NICER: libc::c_int = 10;
 pub struct Request<'a> {
     /// The command with its arguments.
     pub command: &'a [String],
-    /// Variables that are set for the command in addition to the inherited ones, except
-    /// `LD_PRELOAD`.
+    /// Variables, other than `LD_PRELOAD`, that are set for the command in addition to the
+    /// inherited ones.
     pub environment: Vec<(String, String)>,
     /// Libraries that follow the recording library in `LD_PRELOAD`.
     pub preload: Option<OsString>,
@@ -80,7 +80,7 @@ pub struct Summary {
     pub gave_up: u32,
     /// Number of sampled blocks that could not be recorded for lack of memory.
     pub left_out: u64,
-    /// Minimum number of stacks that could not be recorded.
+    /// Lower bound of the number of stacks that could not be recorded.
     pub stacks_lost: u64,
     /// Number of recorded stacks with an address whose file is unknown.
     pub stacks_unplaced: u64,
@@ -123,7 +123,8 @@ pub fn record<W: Write + Send>(
         took: None,
         is_empty: false,
     };
-    // Nothing is written before the command runs, so a command that cannot be run leaves no trace.
+    // Nothing is written before the command runs, so a command that cannot be run leaves no trace
+    // file.
     let parts = Parts {
         home: &home,
         control,
@@ -266,7 +267,8 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
     file.set_len(process::page_bytes())?;
     // SAFETY: geteuid has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
-        // Programs of root may switch to another user before they first allocate.
+        // Programs of root may switch to another user before they first allocate, so every user
+        // must be able to write the file.
         file.set_permissions(Permissions::from_mode(0o666))?;
     }
     let control = Shared::<Control>::map(&file)?;

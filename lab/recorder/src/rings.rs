@@ -16,7 +16,7 @@ use crate::shared::Shared;
 /// write it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
-/// Distance from an unwritten entry below which later entries are searched for a written one.
+/// Number of entries, from an unwritten one on, that are searched for a written one.
 const LOOKAHEAD: u64 = 64;
 
 /// The folder in which processes make their rings.
@@ -45,7 +45,7 @@ impl RingFolder {
         }
         self.announced = announced;
         let mut fresh = Vec::new();
-        // A folder that cannot be read now is read when the next ring is announced.
+        // A folder that cannot be read now is read again when the next ring is announced.
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
         for path in entries.flatten().map(|entry| entry.path()) {
             let name = path.file_name().and_then(|name| name.to_str());
@@ -111,8 +111,8 @@ impl Source {
         text(&self.ring.program)
     }
 
-    /// Copies the written entries, at most one lap, and returns their number. Returns 1 if it only
-    /// skipped an entry.
+    /// Copies the entries before the first unwritten one, at most one lap, and returns their
+    /// number. Returns 1 if it only skipped an entry.
     pub(crate) fn drain(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) -> u64 {
         let first = self.next;
         let end = self.reserved().min(first + ENTRIES);

@@ -16,7 +16,7 @@ pub(crate) unsafe trait Shareable {}
 // SAFETY: all fields are atomics.
 unsafe impl Shareable for heapdrome_witness::ring::Control {}
 
-// SAFETY: its fields are atomics, and numbers and texts that are written before the magic;
+// SAFETY: every field is an atomic, or a number or text that is written before the magic.
 // [`crate::rings`] reads no ring without a magic.
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 

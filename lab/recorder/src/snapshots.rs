@@ -62,8 +62,8 @@ pub(crate) struct Snapshots {
     hole: Option<Instant>,
     /// Number of bytes that the last drain read.
     drained: u64,
-    /// Unwound stacks that were not announced, by the positions of their copies, the earliest
-    /// first.
+    /// Unwound stacks that no entry has announced yet, by the positions of their copies, the
+    /// earliest first.
     unwound: VecDeque<(u64, u32)>,
     /// Announced stacks whose calls have not been read yet, by the addresses of their blocks.
     waiting: Vec<(u64, u32)>,

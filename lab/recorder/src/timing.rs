@@ -25,8 +25,8 @@ pub(crate) fn of_rings<'a>(
         let words = rings.clone().map(|ring| of(ring).load(Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)
     };
-    // A total is negative if reading the counter took longer than the usual cost that was
-    // subtracted.
+    // A total may be negative: the time of one reading is subtracted from each call, and may exceed
+    // the time that was measured for a very short call.
     let ticks = |of| clock.nanoseconds(sum(of).cast_signed().max(0).cast_unsigned());
     let timed = TimedCalls {
         calls: sum(|timing| &timing.calls),

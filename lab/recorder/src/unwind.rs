@@ -280,8 +280,8 @@ impl Unwinding {
         is_new
     }
 
-    /// Replaces the mappings, and returns whether the mappings of code differ. Mappings of data
-    /// change often, for example when a heap grows.
+    /// Replaces the mappings, and returns whether the mappings of code differ. Mappings of data do
+    /// not count, because they change often, for example when a heap grows.
     fn replace_text(&mut self, text: String) -> bool {
         let mappings = mappings::parse(&text);
         self.text = text;
@@ -304,8 +304,8 @@ impl Unwinding {
         line(text) == line(&self.text)
     }
 
-    /// Passes the code of the process to the unwinder. Keeps code that is no longer mapped, because
-    /// stacks recorded earlier may refer to it.
+    /// Passes the code of the process to the unwinder. Keeps code that is no longer mapped, unless
+    /// a new mapping overlaps it, because stacks recorded earlier may refer to it.
     fn place_code(&mut self) {
         self.known = Known::default();
         self.numbers.clear();

@@ -43,7 +43,7 @@ pub(crate) struct Worker<W: Write> {
 pub(crate) struct Written {
     pub operations: u64,
     pub repaired: u64,
-    /// Minimum number of skipped stacks.
+    /// Lower bound of the number of skipped stacks.
     pub stacks_lost: u64,
     /// Number of stacks with an address whose file is unknown.
     pub stacks_unplaced: u64,

@@ -35,7 +35,7 @@ pub struct Entry {
     /// Whether the allocator conforms to the contract of malloc. Otherwise it races only if it is
     /// requested by name.
     pub conforming: bool,
-    /// Observed faults.
+    /// Observed faults, except those of the allocator's `operator new`.
     pub known_faults: Vec<String>,
     /// Observed faults of the allocator's `operator new`, which do not affect C programs.
     pub faults_of_new: Vec<String>,

@@ -132,7 +132,8 @@ impl Registry {
             .flat_map(|entry| std::iter::once(&entry.name).chain(&entry.aliases));
         let likeness = |other: &String| {
             let whole = strsim::jaro_winkler(name, other);
-            // A name that contains `name`, such as "gperf", counts as similar, too.
+            // A longer name that contains `name` counts as similar, too: "gperf" finds
+            // "tcmalloc-gperftools".
             if name.len() >= 3 && other.contains(name) {
                 whole.max(0.9)
             } else {

@@ -75,7 +75,7 @@ impl Loader {
 
 /// Returns the names and paths that `ldconfig -p` prints for this machine.
 fn loader_cache() -> BTreeMap<String, PathBuf> {
-    // Users other than root often lack the sbin folders in `PATH`.
+    // Users other than root often lack the sbin folders in `PATH`, so try the full paths first.
     let programs = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"];
     let output = programs.iter().find_map(|program| {
         let mut command = Command::new(program);

@@ -19,8 +19,8 @@ pub enum Touch {
     /// Writes all bytes of the block.
     All,
     /// Writes a pattern, and compares it before the block is freed, after it was resized, and at
-    /// the end. The pattern covers all of a block of up to 4 KiB, and of a larger block both ends
-    /// and words between them. Not for measuring.
+    /// the end. The pattern covers blocks of up to 4 KiB completely. In a larger block, it covers
+    /// both ends and some words between them. Not for measuring.
     Check,
 }
 
@@ -28,7 +28,7 @@ impl Touch {
     /// Every way to touch a block.
     pub const ALL: [Self; 5] = [Self::None, Self::First, Self::Pages, Self::All, Self::Check];
 
-    /// Returns the name of this way on the command line.
+    /// Returns the command-line name of this way of writing.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Touch {
         }
     }
 
-    /// Returns the way with this name.
+    /// Returns the way of writing with this command-line name; `None` if the name is unknown.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)

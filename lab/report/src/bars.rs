@@ -1,4 +1,4 @@
-//! The intervals of wall time as bars, each with its figure.
+//! Drawing of the confidence intervals of relative wall time as bars, each followed by its ratio.
 
 use heapdrome_schema::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
@@ -147,7 +147,7 @@ fn place(scale: &Scale, ratio: f64) -> usize {
     scale.at(ratio).round() as usize
 }
 
-/// Returns the figure that follows the bar.
+/// Returns the ratio that follows the bar, or a dash if it is unknown.
 fn told(row: &Row<'_>) -> String {
     row.compared
         .map_or_else(|| words::NONE.to_owned(), words::plain_ratio)

@@ -16,8 +16,8 @@ use crate::{Exporter, ReportError};
 /// Text for a figure for which no change was shown.
 const NO_CHANGE: &str = "no change shown";
 
-/// Figures with a table in every comparison that has them, and their names. The race's own figures
-/// follow them.
+/// Keys and names of the figures that get a table in every comparison that contains them. The
+/// tables of metrics, which only some races have, follow.
 const TOLD: [(&str, &str); 6] = [
     (WALL, "wall time"),
     ("cpu_s", "processor time"),
@@ -37,7 +37,7 @@ const UNTOLD: [&str; 6] = [
     "involuntary_switches",
 ];
 
-/// Number of a race's own figures up to which each has a table. If there are more, none has one.
+/// Maximum number of metrics that get a table. If there are more, none gets one.
 const MOST_METRICS: usize = 6;
 
 impl Exporter<Changes> for Terminal {
@@ -60,7 +60,8 @@ fn in_columns(changes: &Changes, terminal: Terminal) -> String {
         page.heading(&foreign::shorten(&headline(pair), terminal.width.max(40)));
         let mut tables = tables(pair);
         if changes.pairs.len() > 1 {
-            // The Markdown contains the other tables, and the conclusion below lists the changes.
+            // With several pairs, the terminal shows only the first table of each. The Markdown
+            // contains the others, and the conclusion below lists the changes.
             tables.truncate(1);
         }
         for (heading, rows) in tables {
@@ -152,7 +153,8 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     found
 }
 
-/// Returns the names of the race's own figures, which other races may lack.
+/// Returns the names of the pair's metrics: figures that are neither in [`TOLD`] nor in [`UNTOLD`],
+/// and that other races may lack.
 fn metrics(pair: &RacePair) -> Vec<&str> {
     let common = |name: &str| TOLD.iter().any(|(told, _)| *told == name) || UNTOLD.contains(&name);
     let mut names: Vec<&str> = Vec::new();

@@ -22,7 +22,7 @@ pub(crate) struct Extent {
     pub(crate) memory_interval: bool,
     /// Whether the table shows the calls that reached the allocator.
     pub(crate) calls: bool,
-    /// Whether the table shows the peak of the whole tree.
+    /// Whether the table shows the peak of the whole process tree.
     pub(crate) tree: bool,
     /// Whether the table shows processor time.
     pub(crate) cpu: bool,
@@ -308,8 +308,8 @@ pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<
     ]
 }
 
-/// Returns the columns of the workload's figures, except those in the main table: the names, and
-/// the medians of each figure.
+/// Returns a column of names, and a column of medians for each figure of the workload that is not
+/// in the main table.
 pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     let rows = Rows::ranked(sheet);
     let column = |figure: &String| {

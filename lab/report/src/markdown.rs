@@ -40,7 +40,7 @@ impl Page {
         let page = self;
         page.code(&reproduce::for_the_eye(&result.command));
         if sheet.rows.is_empty() {
-            page.paragraph("No entrant counts.");
+            page.paragraph("No allocator counts.");
         } else {
             page.table(&grid::main_table(&sheet, Extent::WHOLE));
         }
@@ -132,7 +132,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// Adds a label that precedes lines of Markdown.
+    /// Adds a label and lines of Markdown, if there are lines.
     fn entries(&mut self, label: &str, lines: &[String]) {
         if !lines.is_empty() {
             self.paragraph(&format!("**{label}**:"));

@@ -210,7 +210,8 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let farthest = far
         .copied()
         .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
-    // From ten rounds on, the estimate is trimmed; see docs/statistics.md.
+    // From ten rounds on, the estimate is trimmed, so few outliers hardly widen the interval; see
+    // docs/statistics.md.
     let effect = match times.samples.len() {
         ..10 => "kept; with few rounds they widen the interval",
         _ => "kept",

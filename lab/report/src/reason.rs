@@ -17,7 +17,7 @@ use crate::foreign;
 use crate::words;
 
 /// Share of a gain above which a sentence states that the cause saves more than the whole gain. The
-/// share is above 1, because runs that track every block differ from timed runs.
+/// limit exceeds 1, because runs that track every block differ from timed runs.
 const OVER: f64 = 1.2;
 
 /// Minimum share of the best gain that a cheaper change must reach to be named.
@@ -55,16 +55,16 @@ pub enum Cause {
         times: f64,
         /// Whether the entrant's memory is in huge pages, and the baseline's is not.
         huge_pages: bool,
-        /// Share of the saved processor time, from 0 to 1.
+        /// Share of the saved processor time that page faults explain, from 0 to 1.
         share: f64,
     },
     /// Less time in the kernel, with fewer system calls for memory.
     SystemCalls {
-        /// Number of calls under the entrant.
+        /// Number of system calls under the entrant.
         calls: u64,
-        /// Number of calls under the baseline.
+        /// Number of system calls under the baseline.
         baseline: u64,
-        /// Share of the saved processor time, from 0 to 1.
+        /// Share of the saved processor time that is saved in the kernel, from 0 to 1.
         share: f64,
     },
     /// Less time in allocator calls.
@@ -73,7 +73,8 @@ pub enum Cause {
         seconds: f64,
         /// Seconds in calls under the baseline.
         baseline: f64,
-        /// Share of the saved processor time; above 1 if other parts of the program take longer.
+        /// Share of the saved processor time that allocator calls explain; above 1 if other parts
+        /// of the program take longer, or the estimate is too high.
         share: f64,
     },
     /// Less resident memory for equal live memory.
@@ -85,12 +86,12 @@ pub enum Cause {
     },
     /// None of the recorded figures accounts for the gain.
     Unexplained {
-        /// Share of the saved processor time that is saved in calls of the allocator, if it is not
-        /// negligible.
+        /// Share of the saved processor time that allocator calls explain; `None` if it is unknown
+        /// or negligible.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not explain the gain. Under the entrant or the baseline, no run tracked
-    /// every block.
+    /// The timed runs do not explain the gain, and further figures are missing: under the entrant
+    /// or the baseline, no run tracked every block.
     Unfollowed,
 }
 
@@ -165,8 +166,9 @@ fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Optio
     versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
 }
 
-/// Returns the best setting of the baseline's library, if it has at least [`HALF`] of the gain.
-/// Returns `None` if the leading entrant is itself a setting.
+/// Returns the setting of the baseline's library with the largest gain, if it reaches at least
+/// [`HALF`] of the leading entrant's gain. Returns `None` if the leading entrant is itself a
+/// setting.
 fn setting(
     result: &RaceResult,
     leader: &EntrantResult,
@@ -198,7 +200,9 @@ fn setting(
 /// Formats the part of the saved processor time that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
-        return "which saves more than its whole gain: other parts take longer".to_owned();
+        return "which explains more than the whole gain: other parts take longer, or the estimate is \
+                too high"
+            .to_owned();
     }
     let only = if share < HALF { "only " } else { "" };
     let share = 100.0 * share.min(1.0);

@@ -47,7 +47,7 @@ pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
 fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
     let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
     let proof = baseline.proof.as_ref()?;
-    // A proof from another cell counted calls with other parameters.
+    // A proof from another cell counted calls with other parameters, so it does not count here.
     proof.taken_in.is_none().then_some((baseline, proof))
 }
 
@@ -87,7 +87,7 @@ fn little_time(
             "page faults on the {} that they request take as little",
             Bytes(bytes)
         ),
-        false => "page faults are nearly the same under every entrant".to_owned(),
+        false => "page faults are nearly the same under every allocator".to_owned(),
     };
     (hardly && !rivals.is_empty()).then(|| {
         format!(
@@ -101,7 +101,7 @@ fn little_time(
 /// Returns a remark if far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
     let peak = median(baseline.peak_tree_bytes.as_ref())?;
-    // Older versions of heapdrome did not count requested bytes.
+    // Older versions of heapdrome did not count requested bytes. Their results have no such remark.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
     (peak > FAR_MORE * explained).then(|| {

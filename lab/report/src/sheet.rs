@@ -99,7 +99,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Returns the wall time relative to the baseline's; infinite if it is unknown.
+/// Returns the wall time relative to the baseline's, whose median is `unit`; infinite if the ratio
+/// is unknown.
 fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     if entrant.role == Role::Baseline {
         return 1.0;

@@ -94,7 +94,8 @@ mod tests {
         );
     }
 
-    /// Each allocator may need any limit above the largest one under which it failed.
+    /// Each allocator may need any limit above the largest one under which it failed. Only `far`
+    /// failed under a limit at which `least` succeeded.
     #[test]
     fn a_coarse_search_tells_only_far_limits_apart() {
         let rows = [

@@ -90,7 +90,8 @@ pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
 /// Returns the lines of a table, with the colours of its verdicts.
 fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
     let mut table = Table::new();
-    // The caller decides whether there are colours.
+    // The caller decides whether there are colours, so the table must not look for a terminal
+    // itself.
     match paint {
         Paint(true) => table.enforce_styling(),
         Paint(false) => table.force_no_tty(),

@@ -160,7 +160,7 @@ impl Page {
     /// Adds the main table. Returns its extent.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
-            self.line("No entrant counts.");
+            self.line("No allocator counts.");
             return Extent::WHOLE;
         }
         let extents = Extent::shrinking(sheet.is_figure(OPERATIONS));
@@ -336,7 +336,7 @@ impl Page {
     }
 }
 
-/// Wraps `text` in lines of at most `width` characters. All lines but the first begin with
+/// Wraps `text` in lines of at most `width` characters. All lines except the first begin with
 /// `indent`.
 pub(crate) fn filled(text: &str, width: usize, indent: &str) -> String {
     indented(text, width, "", indent)

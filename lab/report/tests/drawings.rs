@@ -1,5 +1,5 @@
-//! The names of drawings, which must be unique, the order of their rows, and the colours of their
-//! curves.
+//! Tests of the names of drawings, which must be unique, of the order of their rows, and of the
+//! colours of their curves.
 
 mod races;
 #[path = "races/workload.rs"]

@@ -1,4 +1,5 @@
-//! The looks of allocators: consistent in every drawing of a result, and different from each other.
+//! Tests that the looks of allocators are consistent in every drawing of a result, and differ from
+//! each other.
 
 mod races;
 #[path = "races/workload.rs"]

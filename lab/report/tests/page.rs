@@ -1,4 +1,4 @@
-//! The page and the plots must be well-formed, escaped and complete, and send no requests.
+//! Tests that the page and the plots are well-formed, escaped and complete, and send no requests.
 
 #[path = "races/golden.rs"]
 mod golden;

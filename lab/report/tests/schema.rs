@@ -1,4 +1,4 @@
-//! The description of the schema must contain every field that a result can have.
+//! Tests that the description of the schema contains every field that a result can have.
 
 mod races;
 #[path = "races/watched.rs"]

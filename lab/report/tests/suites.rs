@@ -273,7 +273,7 @@ fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     );
 }
 
-/// Targets precede claims, in their own order, and have their own words for verdicts.
+/// Targets precede claims, keep their order, and have their own words for verdicts.
 #[test]
 fn targets_are_reached_or_missed() {
     let mut suite = suite();

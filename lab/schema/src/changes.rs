@@ -52,7 +52,7 @@ pub struct Change {
     /// Change of the ratio to the baseline, new over old. `None` for the baseline, and if the
     /// baselines differ, a baseline's row is invalid, or there are too few rounds.
     pub beside_baseline: Option<Factor>,
-    /// Joint verdict of the factors that count; `None` if none counts.
+    /// Joint verdict of the factors that decide it; `None` if there is no such factor.
     pub verdict: Option<Verdict>,
 }
 
@@ -82,10 +82,10 @@ pub struct RacePair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every counting interval of a figure lies completely beyond the threshold, or an allocator or
-    /// a race fails only in the new result.
+    /// Every interval that decides on a figure lies completely beyond the threshold, or an
+    /// allocator or a race fails only in the new result.
     Confirmed,
-    /// Every counting interval of a figure lies completely on the near side of the threshold.
+    /// Every interval that decides on a figure lies completely on the near side of the threshold.
     RuledOut,
     /// Neither of the two, for example because there is no interval.
     Undecided,

@@ -103,11 +103,12 @@ pub struct Table {
 pub struct CcdfPoint {
     /// Time at this point.
     pub time: Nanoseconds,
-    /// Share of times that were longer, from 0 to 1.
+    /// Share of the measured times that were longer, from 0 to 1.
     pub above: f64,
 }
 
-/// Complementary cumulative distribution of times: the share of times above each time.
+/// Complementary cumulative distribution of times: for each time, the share of measured times above
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ccdf {
     /// Name of the timed operation, such as `read`. Distributions with the same name are drawn in
@@ -115,7 +116,7 @@ pub struct Ccdf {
     pub kind: String,
     /// Cell of the paging lab in which the times were measured.
     pub cell: String,
-    /// Number of times counted.
+    /// Number of measured times.
     pub count: u64,
     /// Points in order of time.
     pub points: Vec<CcdfPoint>,

@@ -9,8 +9,9 @@ use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
     /// The first line: the plan and the machine of the race. A later plan replaces the first and
-    /// clears all earlier proofs and evidence; its machine is ignored. It must precede the first
-    /// run and keep every failed entrant at its position; it may replace or append others.
+    /// clears all earlier proofs and evidence; its machine is ignored. A later plan must precede
+    /// the first run and keep every failed entrant at its position. It may replace other entrants
+    /// or append more.
     Plan {
         /// Version of the journal's format.
         schema: u32,

@@ -47,8 +47,8 @@ impl Server {
     pub const IDLE: Nanoseconds = Nanoseconds(3_000_000_000);
 }
 
-/// Time budget for the rounds of a race without an explicit limit. The time itself may depend on
-/// the duration of one run, which only the race can measure.
+/// Kind of time budget for the rounds of a race without an explicit limit. The budget in seconds
+/// may depend on the duration of one run, which only the race can measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {

@@ -22,10 +22,12 @@ pub enum Verdict {
     /// The interval lies completely above 1, for time.
     #[serde(rename = "slower")]
     Slower,
-    /// The interval lies completely below 1, for any figure except a common time.
+    /// The interval lies completely below 1, for any figure except wall, processor, user and system
+    /// time.
     #[serde(rename = "less")]
     Less,
-    /// The interval lies completely above 1, for any figure except a common time.
+    /// The interval lies completely above 1, for any figure except wall, processor, user and system
+    /// time.
     #[serde(rename = "more")]
     More,
     /// The interval contains 1.

@@ -1,6 +1,6 @@
-//! The sequential boundary: the critical value of a standardised difference at each round. With a
-//! look after every round and no last round, the probability of ever crossing the boundary equals
-//! the level.
+//! The sequential boundary: the critical value of a standardised difference at each round. Even
+//! with a look after every round and no last round, the probability of ever crossing the boundary
+//! does not exceed the share of the level that the spending function reaches.
 //!
 //! A spending function (Lan and DeMets 1983) divides the level among the rounds, without a planned
 //! last round. The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal
@@ -45,7 +45,7 @@ pub struct Boundary {
 
 impl Boundary {
     /// Returns a boundary whose first look is after `first` rounds. After round `n` it has spent
-    /// `level` times `spent(n)`. `spent` must increase and stay between 0 and 1.
+    /// `level` times `spent(n)`. `spent` must not decrease, and must stay between 0 and 1.
     pub fn new(level: f64, first: usize, spent: fn(usize) -> f64) -> Self {
         Self {
             first,

@@ -53,7 +53,7 @@ struct Side {
 /// `resolution` is the step in which the figures were measured, in their own unit. The interval is
 /// never narrower than one step allows. Undefined figures (NaN) are omitted.
 ///
-/// Returns `None` if either side has fewer than [`FEWEST_ROUNDS`] rounds.
+/// Returns `None` if either side has fewer than [`FEWEST_ROUNDS`] rounds with usable figures.
 pub fn change(
     old: Figures<'_>,
     new: Figures<'_>,

@@ -14,9 +14,9 @@ pub struct Drift {
     pub tau: f64,
     /// Two-sided probability of a trend at least this strong in a series without a trend.
     pub p_value: f64,
-    /// Change per round as a fraction of the series' median; 0.001 is 0.1% slower with each round.
-    /// The change is the median slope over all pairs, after Theil and Sen. Zero if the median is
-    /// zero.
+    /// Change per round as a fraction of the series' median; 0.001 is 0.1% more with each round.
+    /// The change is the median slope over all pairs, or over a part of the pairs of a long series,
+    /// after Theil and Sen. Zero if the series' median is zero.
     pub slope_per_round: f64,
 }
 
@@ -106,8 +106,8 @@ mod tests {
         let found = drift(&[1.0, 3.0, 2.0, 5.0, 4.0]).expect("five samples");
         assert!((found.tau - 0.6).abs() < 1e-12);
         assert!((found.p_value - 0.2207).abs() < 1e-4, "{}", found.p_value);
-        // The sorted slopes are -1 -1 .5 .667 .75 1 1 1 2 3, with a median of .875. The slope per
-        // round is this median divided by the samples' median, 3.
+        // The sorted slopes are -1 -1 .333 .5 .75 1 1 1.333 2 3, with a median of .875. The slope
+        // per round is this median divided by the samples' median, 3.
         assert!((found.slope_per_round - 0.875 / 3.0).abs() < 1e-12);
     }
 

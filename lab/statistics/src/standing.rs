@@ -1,4 +1,4 @@
-//! The questions that a race has answered: the beaten rivals, and the decided rivals.
+//! Finds the rivals that other entrants beat, and the rivals about which the race has decided.
 //!
 //! All intervals against the baseline are simultaneous at every look, so conclusions from several
 //! of them are valid together. A rival whose interval lies wholly below another's has the smaller
@@ -56,8 +56,8 @@ impl Range {
     }
 }
 
-/// Returns whether every judged interval of a rival excludes 1 or lies within `margin` of 1 (0.02
-/// is 2%).
+/// Returns whether every judged interval of a rival exists, and excludes 1 or lies within `margin`
+/// of 1 (0.02 is 2%).
 pub fn is_decided(standing: &Standing, margin: f64) -> bool {
     standing
         .iter()

@@ -127,7 +127,7 @@ impl Pair<'_> {
 }
 
 /// Compares an allocator with each other allocator of `to` that has a valid row with the figure.
-/// Returns nothing if the allocator itself has none. The intervals are simultaneous.
+/// Returns an empty list if the allocator itself has no such row. The intervals are simultaneous.
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,

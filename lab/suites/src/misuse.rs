@@ -41,8 +41,8 @@ fn count(runs: &[MisuseRun], allocator: &str, outcomes: &[MisuseOutcome]) -> usi
 
 const DETECTED: &[MisuseOutcome] = &[MisuseOutcome::Detected, MisuseOutcome::Warned];
 
-/// Sorts the allocators by the number of detected kinds, then by kinds for which the program was
-/// killed, then by least harm.
+/// Returns the allocators, the best first: those with the most detected kinds, then those with the
+/// most kinds for which the program was killed, then those with the fewest harmful kinds.
 fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {

@@ -97,7 +97,7 @@ pub enum Makes {
     /// and the numbers of rivals for which the target is reached and missed.
     Standing(Against),
     /// Geometric mean over all races of the ratio of one allocator to each of its rivals and, with
-    /// `least`, to the rival with the smallest figure in each race.
+    /// `least`, to the rival that has the smallest figure in each race.
     Means(Against),
     /// Number of instructions in the fast paths of heapdrome's own libraries, with their limits.
     FastPath,
@@ -127,8 +127,8 @@ pub struct Against {
     pub figure: String,
     /// Target: the ratio below which the whole interval must lie; `None` without a target.
     pub below: Option<f64>,
-    /// Whether a table of means also compares with the rival with the smallest figure in each race.
-    /// The target then applies to this comparison.
+    /// Whether a table of means also compares the allocator with the rival that has the smallest
+    /// figure in each race. The target then applies to this comparison.
     #[serde(default)]
     pub least: bool,
 }
@@ -152,7 +152,7 @@ pub enum Shown {
     /// The ratio to the baseline with its interval.
     Ratio,
     /// The ratio of the baseline's figure to the allocator's, with its interval. If less is better,
-    /// this is a gain.
+    /// a value above 1 is an improvement.
     Inverse,
 }
 

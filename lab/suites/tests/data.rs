@@ -40,8 +40,9 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Every allocator of the registry must be a rival here, except those that are unavailable,
-/// heapdrome's own, settings of another, or listed as not being a malloc.
+/// Every allocator of the registry must be a rival in this suite. Exceptions are unavailable
+/// allocators, heapdrome's own, settings of another allocator, and those that do not conform to the
+/// contract of malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -68,8 +69,8 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     assert!(missing.is_empty() && met > 20, "{met}, not {missing:?}");
 }
 
-/// Checks the rows to which the targets refer, because a sweep without its thread counts would be
-/// easier to pass.
+/// The targets refer to all these thread counts. A sweep that lacked some would make the targets
+/// easier to reach.
 #[test]
 fn the_own_allocators_race_at_up_to_eight_threads() {
     let suite = suite("own-allocators");

@@ -53,7 +53,8 @@ impl Code {
             // If the data are damaged, the places read up to the damage are kept.
             let _ = inlined(lines, address, &mut places);
         }
-        // Only the outermost function has a symbol of its own.
+        // Only the outermost function has a symbol of its own, so only its name can come from a
+        // symbol table.
         if let Some(last) = places.last_mut()
             && last.function.is_empty()
         {

@@ -17,7 +17,7 @@ pub fn chosen(choices: &str) -> Option<&str> {
 }
 
 /// Returns the number after `key` in a text of key-value lines. `key` is the whole first word,
-/// including a colon. `None` if no line has a number after `key`.
+/// with its colon if the file has one. `None` if no line has a number after `key`.
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();

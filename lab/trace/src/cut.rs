@@ -37,11 +37,11 @@ struct Cut {
     /// Number of blocks that the process has made in the new trace.
     written: u64,
     live: HashMap<u64, Block>,
-    /// Inherited blocks, and their bytes, that were freed before the part begins.
+    /// Number of inherited blocks that were freed before the part begins, and their size in bytes.
     inherited_freed: (u64, u64),
 }
 
-/// Interval of time: from the first time up to, but excluding, the second.
+/// Interval of time. Includes its first time, and excludes its second one.
 #[derive(Clone, Copy)]
 struct Part(Time, Time);
 
@@ -54,17 +54,17 @@ impl Part {
         time >= self.0 && time < self.1
     }
 
-    /// Returns the time in the new trace; 0 for times before the part.
+    /// Converts `time` to the clock of the new trace. Returns 0 for times before the part.
     fn shifted(self, time: Time) -> Time {
         Time(time.0.saturating_sub(self.0.0))
     }
 }
 
-/// Writes the operations from `from`, rounded down to a multiple of [`Time::STEP`], until before
-/// `to` as a new trace, whose time begins at `from`. The new trace first repeats the calls that
-/// made the blocks live at `from`. Processes keep their numbers, and those that ended before `from`
-/// are omitted. If a process continues after `to`, the new trace records that its recording stopped
-/// there.
+/// Writes a part of a trace as a new trace: the operations from `from`, rounded down to a multiple
+/// of [`Time::STEP`], up to but excluding `to`. Time in the new trace begins at `from`. The new
+/// trace first repeats the calls that made the blocks that are live at `from`. Processes keep their
+/// numbers, and those that ended before `from` are omitted. If a process continues after `to`, the
+/// new trace records that its recording stopped there.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.
@@ -108,7 +108,8 @@ pub fn cut<R: Read, W: Write>(
     writer.finish()
 }
 
-/// Returns the record that ends, in the new trace, a process that continues after the part.
+/// Returns the final record of a process that continues after the part. In the new trace, the
+/// recording of that process stops at the part's end.
 fn stopped(process: u32, part: Part) -> Finish {
     Finish {
         process,
@@ -122,7 +123,8 @@ fn stopped(process: u32, part: Part) -> Finish {
     }
 }
 
-/// Copies a record if it belongs to the part.
+/// Copies a record that the new trace needs. Keeps the records of a process and its threads in
+/// `processes` until the process is written.
 fn keep<W: Write>(
     mut record: Record,
     part: Part,
@@ -245,7 +247,8 @@ impl Cut {
         Ok(())
     }
 
-    /// Copies a step if it belongs to the part, and tracks its blocks in any case.
+    /// Copies a step if it belongs to the part. Tracks the blocks of every step before the part's
+    /// end.
     fn add<W: Write>(
         &mut self,
         number: u32,
@@ -320,7 +323,7 @@ impl Cut {
         operation
     }
 
-    /// Forgets a block, and returns its number in the new trace if it has one.
+    /// Removes a live block. Returns the block's number in the new trace, if it has one.
     fn free(&mut self, block: u64) -> Option<u64> {
         self.live.remove(&block)?.number
     }

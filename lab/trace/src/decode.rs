@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         (self, left)
     }
 
-    /// Returns the operation that was decoded last as a [`Step`].
+    /// Returns an operation as a [`Step`] with the current thread and time.
     #[inline]
     fn step(&self, operation: Operation, stack: Option<u32>) -> Step {
         Step {
@@ -160,8 +160,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Decodes a common operation: one with short numbers that refers to the tables, resizes, or
-    /// frees a null pointer. Returns `None` for all others, and near the end of the content.
+    /// Decodes a common operation: one that refers to the tables, resizes a block or frees a null
+    /// pointer, and whose numbers are short. Returns `None` for all others, and near the end of the
+    /// content.
     #[inline(always)]
     fn common(mut self, tables: &Tables) -> Option<(Operation, Self)> {
         let (bytes, _) = self.bytes.split_first_chunk()?;
@@ -210,7 +211,7 @@ impl<'a> Cursor<'a> {
         Some((operation, self))
     }
 
-    /// Returns the number of the block `distance` before the next one; `None` if there is none.
+    /// Returns the number of the next block minus `distance`; `None` if no block has that number.
     #[inline(always)]
     fn live(&self, distance: u64) -> Option<u64> {
         (distance.wrapping_sub(1) < self.next_block).then(|| self.next_block - distance)

@@ -6,9 +6,9 @@ use crate::error::TraceError;
 use crate::operation::{Operation, Step};
 use crate::varint::put;
 
-/// Number of shapes that a chunk refers to by one byte.
+/// Maximum number of shapes to which a chunk can refer by a single byte.
 pub(crate) const SHAPES: usize = 0xe0;
-/// Number of freeing functions that a chunk refers to by one byte.
+/// Maximum number of freeing functions to which a chunk can refer by a single byte.
 pub(crate) const FREES: usize = 8;
 
 pub(crate) const NEW_SHAPE: u8 = 0xe0;

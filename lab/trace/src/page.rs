@@ -1,4 +1,4 @@
-//! Compares `docs/trace-format.md` with the code.
+//! Tests that `docs/trace-format.md` agrees with the code.
 
 use crate::encode::{
     Encoder, FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES,

@@ -15,7 +15,7 @@ use crate::layout::{
 use crate::operation::Step;
 use crate::records::{Record, Recording, Totals};
 
-/// How a trace ends.
+/// Way in which a trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The trace is complete.
@@ -104,7 +104,8 @@ impl Operations<'_> {
     }
 }
 
-/// Fills `buffer`. Returns the number of bytes that the source had.
+/// Fills `buffer` from `source`. Returns the number of bytes read, which is smaller than the buffer
+/// only if the source has ended.
 fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -12,7 +12,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front.
+/// Decodes a number at the front of `bytes`, and removes it from there.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
     let (&first, rest) = bytes.split_first().ok_or(Damage::End)?;
@@ -69,7 +69,7 @@ impl Fields {
         self.taken
     }
 
-    /// Takes a byte.
+    /// Takes the next byte.
     #[inline(always)]
     pub(crate) fn byte(&mut self) -> u8 {
         let byte = self.word as u8;
@@ -78,7 +78,7 @@ impl Fields {
         byte
     }
 
-    /// Takes a number; `None` if it exceeds [`LARGEST`](Self::LARGEST).
+    /// Takes and decodes the next number; `None` if it exceeds [`LARGEST`](Self::LARGEST).
     #[inline(always)]
     pub(crate) fn number(&mut self) -> Option<u64> {
         let word = self.word;
@@ -97,7 +97,8 @@ impl Fields {
         Some(number)
     }
 
-    /// Takes two numbers. Usually both have one byte, which a single branch tests.
+    /// Takes and decodes the next two numbers; `None` if one exceeds [`LARGEST`](Self::LARGEST).
+    /// Usually each has one byte; a single branch tests for this case.
     #[inline(always)]
     pub(crate) fn pair(&mut self) -> Option<[u64; 2]> {
         let word = self.word;

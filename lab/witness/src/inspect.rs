@@ -163,7 +163,7 @@ fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<
 /// definition of the function, belongs to the counting library, or is a wrapper of malloc.
 fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Option<Lead> {
     // The path alone does not identify an object, because a file may be loaded several times, in
-    // separate namespaces. A target that is not a definition belongs to a slot that was never
+    // separate namespaces. A target that is not a definition is ignored, because its slot was never
     // bound.
     let target = objects.iter().find(|object| {
         let address = call.target.wrapping_sub(object.base);

@@ -1,4 +1,5 @@
-//! Decides which object served each program, and gives the reason if it was not the entrant's.
+//! Decides which object served each program, and gives the reason if it was not the entrant's. An
+//! image is one program that ran in one process.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -94,7 +95,7 @@ pub(crate) fn judge(images: &[Image], expected: &Expected) -> Vec<Verdict> {
         .collect()
 }
 
-/// Image with the findings that it inherits from the images that forked it.
+/// Image with its own findings and those of its ancestors, the images that forked it.
 struct Case<'a> {
     image: &'a Image,
     /// Nearest ledger that shows which object receives calls to malloc: the image's or an
@@ -166,8 +167,8 @@ impl<'a> Case<'a> {
         usual && !program.raised && program.preloaded
     }
 
-    /// Returns the first call that bypasses the counting library and is neither made nor served by
-    /// an object of the entrant.
+    /// Returns the first call that bypasses the counting library. Ignores calls that an object of
+    /// the entrant makes or serves.
     fn escape(&self, expected: &Expected) -> Option<&'a Lead> {
         self.leads
             .iter()
@@ -183,7 +184,8 @@ impl<'a> Case<'a> {
         if let Some(server) = &server
             && !expected.matches(server)
         {
-            // The C library serves malloc only if no other object defines it.
+            // The C library serves malloc only if no other object defines it, so the entrant was
+            // not loaded.
             let reason = if is_libc(server) {
                 UnservedReason::NotLoaded
             } else {

@@ -157,8 +157,8 @@ pub(crate) fn takes_memory(name: &str) -> bool {
     !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
 }
 
-/// Returns the path of an object in a record. `place` is the object's index plus one; 0 means none.
-/// An empty path stands for `program`.
+/// Returns the path of an object in a record. `place` is the object's index plus one; `None` if it
+/// is 0 or the record does not contain it. An empty path stands for `program`.
 fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     let place = usize::try_from(place).ok()?.checked_sub(1);
     let place = place.filter(|&at| at < OBJECTS)?;
@@ -208,8 +208,9 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     Some((followed.calibration > 0).then_some(followed))
 }
 
-/// Opens a record, without following links or waiting for the writer of a pipe. If root runs the
-/// witness, every user can create files in its folder.
+/// Opens a record, without following links or waiting for the writer of a pipe. Returns `None` on
+/// failure, or if it is not a regular file. If root runs the witness, every user can create files
+/// in its folder, so the path may name a link or a pipe.
 pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);
@@ -218,7 +219,7 @@ pub(crate) fn open(record: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// Reads the bytes of a record, up to its expected length.
+/// Reads the bytes of a record, up to its expected length; `None` on failure.
 fn contents(record: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut limited = open(record)?.take(size_of::<Record>() as u64);

@@ -63,8 +63,8 @@ pub(crate) struct Object {
     pub(crate) first_segment: (u64, u64),
     /// Executable segments of the object.
     pub(crate) code: Vec<Segment>,
-    /// Name that identifies an allocator in the program that does not use the usual names: a
-    /// function such as `mi_malloc_aligned`, or a crate.
+    /// Name that identifies an allocator that the program defines under unusual names: a function
+    /// such as `mi_malloc_aligned`, or a crate.
     pub(crate) private_malloc: Option<String>,
     /// Virtual address of the program's `operator new(size_t)`, if it defines one. The C++
     /// runtime's other forms of the operator call this one.
@@ -216,7 +216,8 @@ struct Symbols<'a> {
 }
 
 impl<'a> Symbols<'a> {
-    /// Reads the symbol table of a section type. Returns an empty table if the file has none.
+    /// Reads the symbol table in the section of type `kind`. Returns an empty table if the file has
+    /// none, and `None` if it is damaged.
     fn read(
         sections: &SectionTable<'a, Header, Cache<'a>>,
         endian: Endianness,
@@ -257,8 +258,8 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// Returns the dynamic symbols that are allocation functions, by index, and records the defined
-/// ones in `object`.
+/// Returns a map from symbol indices to indices of [`FUNCTIONS`], for the dynamic symbols that are
+/// allocation functions. Records the functions that the file defines in `object`.
 fn wanted_symbols(
     symbols: &Symbols,
     endian: Endianness,
@@ -281,7 +282,8 @@ fn wanted_symbols(
     wanted
 }
 
-/// Returns a name that identifies a program's allocator if it does not use the usual names.
+/// Returns a name that identifies the program's allocator, if that allocator does not use the usual
+/// names.
 fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
     let mut search = Search::default();
     for symbols in tables {

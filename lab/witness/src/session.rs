@@ -43,7 +43,7 @@ pub struct Session {
 pub struct Report {
     /// Proof of the object that served malloc.
     pub proof: Proof,
-    /// The ending of the command itself, or that it timed out.
+    /// Ending of the command itself; `TimedOut` if the watchdog killed the tree after the timeout.
     pub ending: Ending,
     /// Every program of every process, in the order in which they ended. Omits forked children that
     /// only executed another program, and programs that were killed before the library was loaded.

@@ -99,8 +99,9 @@ fn reap(thread: i32) {
     }
 }
 
-/// Takes the stop of one thread, so that `next_event` does not report it again. Returns the signal
-/// in the low byte and the event above it; `None` if the thread has been killed in the meantime.
+/// Consumes the stop event of one thread, so that `next_event` does not report it again. Returns
+/// the signal in the low byte and the event above it; `None` if the thread has been killed in the
+/// meantime.
 fn take_stop(thread: i32) -> Option<i32> {
     let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
     // SAFETY: `event` outlives the call. It is read only after a successful call, which fills it in

@@ -213,7 +213,8 @@ impl Tree {
     }
 
     /// Adds a thread that stopped before its parent reported it. The parent may have been killed
-    /// before it could report the thread, and the watchdog kills only known processes.
+    /// before it could report the thread. The watchdog kills only known processes, so the thread's
+    /// process must be added here.
     pub(crate) fn adopt(&mut self, thread: i32) {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let field = |name: &str| {
@@ -329,7 +330,8 @@ fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     NewWatch::begin(pid, base(pid, &program.path, object)?.wrapping_add(address))
 }
 
-/// Returns the bytes of a process in anonymous huge pages.
+/// Returns the number of bytes of a process in anonymous huge pages; `None` if the kernel does not
+/// tell.
 fn huge_pages(pid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text
@@ -339,7 +341,8 @@ fn huge_pages(pid: i32) -> Option<u64> {
     kib.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Returns the processor time of all threads that a process has had, in nanoseconds.
+/// Returns the processor time of all threads that a process has had, in nanoseconds; `None` if the
+/// kernel does not tell.
 fn cpu_clock(pid: i32) -> Option<u64> {
     const SCHEDULER_TIME: i32 = 2;
     let clock = (!pid << 3) | SCHEDULER_TIME;

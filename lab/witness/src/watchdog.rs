@@ -103,7 +103,8 @@ impl Watch {
         }
     }
 
-    /// Signals the process group that a process leads, if the process is still alive.
+    /// Sends a signal to the process group that the process `pid` leads, if that process is still
+    /// alive.
     pub(crate) fn signal_group(&self, pid: i32, signal: i32) {
         let state = self.state();
         if state.live.contains(&pid) {

@@ -132,7 +132,8 @@ mod tests {
         assert!(!libc.figures.contains_key("cheapest_used_bytes"));
     }
 
-    /// A run that fits in memory may not fit on the cheapest heap, which touches more memory first.
+    /// A run that fits in memory may not fit on the cheapest heap, which touches more memory before
+    /// the run.
     #[test]
     fn the_cheapest_heap_is_refused_where_its_memory_is_not_there() {
         let parameters = |objects: u64| {

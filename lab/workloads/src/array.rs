@@ -21,14 +21,14 @@ unsafe impl Zeroed for usize {}
 // SAFETY: all-zero bytes are the null pointer.
 unsafe impl Zeroed for *mut u8 {}
 
-/// Returns `bytes`, rounded up to whole pages.
+/// Returns `bytes`, rounded up to whole pages, at least one.
 pub(crate) fn occupied(bytes: u64) -> u64 {
     const PAGE: u64 = 4096;
     bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)
 }
 
-/// Fixed number of values in pages of their own. The pages are mapped and written once, so that no
-/// page fault happens later.
+/// Fixed number of values in pages of their own. The pages are made resident when they are mapped,
+/// so that this process has no page fault in them later.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     first: *mut T,

@@ -21,7 +21,8 @@ use heapdrome_system::process::Memory;
 /// blocks of the third survive.
 const BURSTS: u64 = 3;
 
-/// Number of pulses: the active thread allocates and frees while the others sleep.
+/// Number of pulses in a phase of activity, in which the leading thread allocates and frees while
+/// the others sleep.
 const PULSES: u32 = 100;
 
 /// Number of blocks that the active thread allocates and frees in one pulse.
@@ -177,7 +178,8 @@ impl<H: Heap> Worker<'_, H> {
         self.free_where(|_, _| true)
     }
 
-    /// Frees all but one block, drawn at random, of each run of `one_in` blocks.
+    /// Frees all but one block, drawn at random, of each run of `one_in` blocks. May free all
+    /// blocks of an incomplete last run.
     fn free_most(&mut self) -> Result<(), Failure> {
         let one_in = self.scene.one_in as usize;
         let mut kept = 0;

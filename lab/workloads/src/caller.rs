@@ -136,7 +136,8 @@ impl<'a, H: Heap> Caller<'a, H> {
     }
 
     /// Grows a block, which may move, or allocates one if `block` is null. Writes nothing into it.
-    /// A growth counts as one block freed and one allocated.
+    /// `old` is the size of the block, or 0 if there is none. A growth counts as one block freed
+    /// and one allocated.
     ///
     /// # Errors
     /// Returns a failure if the heap returns no block or a misaligned one.
@@ -224,7 +225,7 @@ impl<'a, H: Heap> Caller<'a, H> {
     /// # Safety
     /// The blocks came from the same heap with these sizes; none has been freed since or is used
     /// afterwards.
-    #[inline(always)] // The state of `draw` stays in registers only if it is inlined into the caller.
+    #[inline(always)] // Otherwise the state of `draw` would not stay in registers.
     pub(crate) unsafe fn free_stretch(
         &mut self,
         blocks: &[*mut u8],

@@ -14,8 +14,8 @@ pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the alignment that malloc must give a block of this size: the alignment of the largest
-/// type that fits.
+/// Returns `asked`, or if it is 0 the alignment that malloc must give a block of this size: that of
+/// the largest type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);
@@ -32,7 +32,8 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
     // writes.
     unsafe {
         if size >= 8 {
-            // The complement first: below 16 bytes both overlap, and the tag must stay whole.
+            // Write the complement first: below 16 bytes the tag overlaps it and must not be
+            // overwritten.
             let end = block.add(size - 8).cast::<u64>();
             end.write_unaligned((!tag).to_le());
             block.cast::<u64>().write_unaligned(tag.to_le());
@@ -66,10 +67,10 @@ unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
     }
 }
 
-/// Reads a tag back, and returns the block's contents folded into one number.
+/// Reads a tag back, and returns it folded into one number.
 ///
 /// # Errors
-/// Returns [`Failure::Corrupt`] if the block holds something other than [`write`] wrote.
+/// Returns [`Failure::Corrupt`] if the bytes that [`write`] wrote have changed.
 ///
 /// # Safety
 /// `block` is valid for reads of `size` bytes, and no other thread writes it.
@@ -149,8 +150,8 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     }
 }
 
-/// Writes one byte of every page of the first `size` bytes except the first page, so that they are
-/// resident. The ends of a block of `size` bytes, which hold the tag, are not changed.
+/// Writes one byte in every 4096 of the first `size` bytes, so that their pages are resident. Skips
+/// the first 8 and the last 8 bytes, which hold the tag if the block has `size` bytes.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.

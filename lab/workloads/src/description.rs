@@ -10,7 +10,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Property that the parameter sets.
     pub meaning: &'static str,
-    /// Unit of the value, such as `bytes`; empty for a choice.
+    /// Unit of the value, such as `bytes`; empty if it has none.
     pub unit: &'static str,
     /// Default value.
     pub default: u64,
@@ -109,7 +109,7 @@ impl Preset {
 /// Figure that a workload reports in addition to the figures of every race.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
-    /// Name of the figure in the report, which ends in the figure's unit.
+    /// Name of the figure in the report. It ends in the figure's unit, if there is one.
     pub name: &'static str,
     /// Meaning of the figure.
     pub meaning: &'static str,
@@ -186,7 +186,7 @@ pub struct Description {
     /// maximum. The text states in one line what is wrong.
     pub check: fn(&Parameters) -> Result<(), String>,
     /// Approximate peak memory of a run in bytes: blocks as requested, and the workload's own
-    /// arrays. An overflow gives the maximum.
+    /// arrays. Saturates on overflow.
     pub needs: fn(&Parameters) -> u64,
 }
 
@@ -205,12 +205,12 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Parses `[PRESET] [NUMBER...] [name=value...]`. Numbers are assigned to the parameters in
-    /// order. The default preset is the first one.
+    /// Parses `[PRESET] [NUMBER...] [name=value...]`. A number sets the parameter at the same
+    /// position, counted after the preset. The default preset is the first one.
     ///
     /// # Errors
-    /// Returns an error if a word cannot be parsed, a value is out of range, or values contradict
-    /// each other.
+    /// Returns an error if a word cannot be parsed, a parameter is unknown or given twice, there
+    /// are too many numbers, a value is out of range, or values contradict each other.
     pub fn parse(
         description: &'static Description,
         words: &[impl AsRef<str>],
@@ -315,7 +315,8 @@ impl Parameters {
     /// Replaces the value of one parameter.
     ///
     /// # Errors
-    /// Returns an error if there is no such parameter or the value is out of range.
+    /// Returns an error if there is no such parameter, the value is out of range, or it contradicts
+    /// other values.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
         let word = format!("{name}={value}");
         let (place, value) = self.place_and_value(0, &word)?;

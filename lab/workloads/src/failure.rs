@@ -67,7 +67,7 @@ pub enum Refusal {
     },
 }
 
-/// Reason why a run failed: the fault of the allocator or of the machine.
+/// Reason why a run failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
     /// The workload of this name runs in a separate program.
@@ -93,7 +93,7 @@ pub enum Failure {
         /// Word that was found.
         found: u64,
     },
-    /// A block does not have the requested alignment.
+    /// A block does not have the requested alignment, or the alignment that malloc must give it.
     #[error("a block of {size} bytes at {address:#x} is not aligned to {alignment}")]
     Misaligned {
         /// The address of the block.
@@ -114,7 +114,7 @@ pub enum Failure {
     /// A child process failed, for the reason in this text.
     #[error("in a child process: {0}")]
     Child(String),
-    /// A child could not be started, or its end could not be read.
+    /// A child could not be started, or its exit status could not be read.
     #[error("cannot start or collect a process: {0}")]
     Process(String),
     /// A thread could not be started.

@@ -9,8 +9,8 @@ pub trait Heap: Sync {
     /// Frees a block, on any thread.
     ///
     /// # Safety
-    /// `block` came from `allocate` of this heap with this `size`, has not been freed since, and is
-    /// not used afterwards.
+    /// `block` came from `allocate` or `reallocate` of this heap with this `size`, has not been
+    /// freed since, and is not used afterwards.
     unsafe fn free(&self, block: *mut u8, size: usize);
 
     /// Changes the size of a block, which may move, and returns it; null if the heap is out of
@@ -23,7 +23,7 @@ pub trait Heap: Sync {
         let moved = self.allocate(new, 0);
         if !moved.is_null() && !block.is_null() {
             // SAFETY: by this function's contract `block` is in use and has `old` bytes; `moved` is
-            // a new block of `new` bytes, so that they do not overlap.
+            // a new block of `new` bytes, so the two do not overlap.
             unsafe { moved.copy_from_nonoverlapping(block, old.min(new)) };
             // SAFETY: by this function's contract `block` came from this heap and is not used
             // afterwards.
@@ -37,7 +37,8 @@ pub trait Heap: Sync {
         false
     }
 
-    /// Announces that the calling thread will use the heap; called before the measured part.
+    /// Announces that the calling thread will use the heap. Threads that do not start within the
+    /// measured part call this before it.
     fn enter(&self) {}
 
     /// Announces that the calling thread will not use the heap again.
@@ -66,15 +67,15 @@ impl Heap for Libc {
 
     #[inline]
     unsafe fn free(&self, block: *mut u8, _size: usize) {
-        // SAFETY: by the contract of `Heap::free` the block came from malloc or posix_memalign and
-        // is in use.
+        // SAFETY: by the contract of `Heap::free` the block came from malloc, posix_memalign or
+        // realloc, and is in use.
         unsafe { libc::free(block.cast()) }
     }
 
     #[inline]
     unsafe fn reallocate(&self, block: *mut u8, _old: usize, new: usize) -> *mut u8 {
-        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc and
-        // is in use.
+        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc or
+        // realloc and is in use.
         unsafe { libc::realloc(block.cast(), new) }.cast()
     }
 
@@ -99,8 +100,8 @@ fn own_malloc_trim() -> Option<MallocTrim> {
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     });
     let own = !trim.is_null() && object_of(trim)? == object_of(malloc)?;
-    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which
-    // programs call by this type.
+    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which has
+    // this signature.
     own.then(|| unsafe { std::mem::transmute::<*mut libc::c_void, MallocTrim>(trim) })
 }
 

@@ -35,7 +35,8 @@ fn slots(parameters: &Parameters) -> u64 {
     share(parameters) / parameters.value("min") + 1
 }
 
-/// Estimates the peak memory: all threads' shares, and one more block for each.
+/// Estimates the peak memory: all threads' shares, and for each thread its array and one more block
+/// of maximum size.
 fn needs(parameters: &Parameters) -> u64 {
     let threads = parameters.value("threads");
     let arrays = slots(parameters).saturating_mul(size_of::<Slot>() as u64);

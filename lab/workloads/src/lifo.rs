@@ -1,11 +1,12 @@
-//! The cheapest possible heap. Its calls cost almost nothing, so it measures the cost of a workload
-//! itself.
+//! The cheapest possible heap. Its calls cost almost nothing, so a run on it shows the cost of the
+//! workload itself.
 //!
 //! Each thread keeps a list of free blocks for every size, in steps of 16 bytes, and allocates the
-//! block that was freed last. Fresh blocks are cut from memory that was written before, so that no
-//! page fault happens later. Blocks are never purged, coalesced or split. A freed block goes to the
-//! list of the thread that frees it. Full batches move on to other threads, with one atomic
-//! exchange per 64 KiB, so that a producer does not run dry while its consumer hoards.
+//! block that was freed last. Fresh blocks are cut from memory that was written in advance, so that
+//! no page fault happens while this memory lasts. Blocks are never purged, coalesced or split. A
+//! freed block goes to the list of the thread that frees it. Full batches move on to other threads,
+//! with one atomic exchange per 64 KiB, so that a producer does not run dry while its consumer
+//! hoards.
 
 use std::cell::Cell;
 use std::ptr;
@@ -24,7 +25,7 @@ const FINE_CLASSES: usize = FINE / 16 + 1;
 const CLASSES: usize = FINE_CLASSES + (COARSE >> 16);
 /// Size of a batch that moves between threads, in bytes.
 const BATCH_BYTES: usize = 64 * 1024;
-/// Size of the chunk that a thread reserves to cut its fresh blocks from.
+/// Granularity, in bytes, at which a thread reserves memory for its fresh blocks.
 const CHUNK: usize = 4 << 20;
 
 /// Free block. Only the first block of a batch uses the second word.
@@ -38,7 +39,8 @@ struct Node {
 struct List {
     /// The block that was freed last.
     head: *mut Node,
-    /// Number of blocks in the list from `head`.
+    /// Number of blocks that were pushed since the list was last refilled or put aside, minus those
+    /// that were taken; at least 0.
     count: usize,
     /// A full batch, or null.
     full: *mut Node,
@@ -83,8 +85,8 @@ thread_local! {
 }
 
 impl Lifo {
-    /// Creates a heap with `bytes` of memory that is written now. Eight times that size is reserved
-    /// in addition, and written on first use.
+    /// Creates a heap with `bytes` of memory, rounded up to chunks, that is written now. Eight
+    /// times that size is reserved in addition, and written on first use.
     ///
     /// # Errors
     /// Returns a failure if the system is out of memory.
@@ -120,7 +122,8 @@ impl Lifo {
         })
     }
 
-    /// Returns the number of bytes that were cut into blocks or reserved for them.
+    /// Returns the number of bytes that threads have reserved to cut blocks from, including
+    /// reservations that failed.
     pub fn used_bytes(&self) -> u64 {
         // Relaxed: the count is read after the threads have ended.
         self.shared.used.load(Ordering::Relaxed) as u64
@@ -131,7 +134,8 @@ impl Lifo {
         self.shared.touched as u64
     }
 
-    /// Applies `act` to this thread's cache.
+    /// Applies `act` to this thread's cache. Returns `None` if the thread has none and the system
+    /// is out of memory for one.
     #[inline]
     fn with_cache<R>(&self, act: impl FnOnce(&mut Cache) -> R) -> Option<R> {
         let (owner, cache) = OWN.get();
@@ -175,7 +179,7 @@ fn give_back((owner, cache): (*const Shared, *mut Cache)) {
     }
 }
 
-/// Returns the index of the list for a size.
+/// Returns the index of the list for a size; `None` if no list has such large blocks.
 #[inline]
 fn class(size: usize) -> Option<usize> {
     match size {
@@ -200,7 +204,8 @@ fn batch_of(class: usize) -> usize {
 }
 
 impl Cache {
-    /// Takes a free block from this thread's list, or from another thread's batch.
+    /// Takes a free block from this thread's list, or from a batch that was put aside. Returns null
+    /// if there is none.
     #[inline]
     fn take(&mut self, class: usize, shared: &Shared) -> *mut Node {
         let list = &mut self.lists[class];
@@ -252,13 +257,14 @@ impl Cache {
 }
 
 impl List {
-    /// Refills the list if any thread has passed on a batch.
+    /// Refills the list from this thread's spare batch, or else from a batch that a thread has
+    /// passed on, if there is one.
     #[cold]
     fn refill(&mut self, batches: &AtomicPtr<Node>) {
         self.head = std::mem::replace(&mut self.full, ptr::null_mut());
         if self.head.is_null() {
             if self.taken.is_null() {
-                // Acquire: pairs with the release in `pass_on`, so that the nodes of the batches
+                // Acquire: pairs with the release in `put_aside`, so that the nodes of the batches
                 // are visible. Taking all batches in one exchange avoids the ABA problem.
                 self.taken = batches.swap(ptr::null_mut(), Ordering::Acquire);
             }

@@ -16,7 +16,7 @@ use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use heapdrome_system::process::Memory;
 
-/// Numbers of blocks of one thread.
+/// Block counts of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     /// Number of blocks that the heap holds between bursts.
@@ -134,7 +134,8 @@ struct Worker<'a, H: Heap> {
     live: Array<Slot>,
     burst: Array<Slot>,
     blocks: Blocks<'a, H>,
-    /// Resident memory before the measured part, with this thread's arrays.
+    /// Resident memory at the start of the measured part, including the arrays of all threads. Only
+    /// the leading thread sets it.
     start: u64,
     notes: Notes,
 }

@@ -35,7 +35,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parcels * (blocks + array as f64)) as u64
 }
 
-/// Returns the number of operations of a run: every block that is allocated is also freed.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let senders = Cast::of(parameters).unwrap_or(Cast::Alone).senders() as u64;
     let each = parameters

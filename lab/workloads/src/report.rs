@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
     pub(crate) bookkeeping: u64,
     /// Memory before the measured part.
     pub(crate) before: Memory,
-    /// Memory at the end of the measured part, or where the document samples it.
+    /// Memory at the end of the measured part.
     pub(crate) after: Memory,
     /// Figures of this workload only.
     pub(crate) own: Vec<(&'static str, f64)>,

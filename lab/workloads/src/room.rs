@@ -44,7 +44,7 @@ pub fn fits_bytes(parameters: &Parameters, needed: u64) -> Result<(), Refusal> {
     compare(parameters, needed, available())
 }
 
-/// Returns the memory available to this process.
+/// Returns the number of bytes of memory available to this process; `None` if it is unknown.
 pub(crate) fn available() -> Option<u64> {
     room::available().map(|room| room.bytes.0)
 }

@@ -36,9 +36,9 @@ enum Fate {
     Kept,
 }
 
-/// Returns the fates of a hundred consecutive blocks, each spread as evenly as its share allows.
-/// They are fixed rather than drawn, because a mispredicted branch would cost more than the malloc
-/// of a fast allocator.
+/// Returns the fates of a hundred consecutive blocks. Each fate is spread as evenly as its share
+/// allows. The fates are fixed rather than drawn, because a mispredicted branch would cost more
+/// than the malloc of a fast allocator.
 fn fates(lifo: u64, fifo: u64) -> [Fate; 100] {
     let shares = [lifo as i64, fifo as i64, 100 - (lifo + fifo) as i64];
     let mut due = [0; 3];

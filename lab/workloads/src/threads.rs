@@ -129,7 +129,8 @@ impl Team {
     }
 }
 
-/// Stops the team when the thread that holds it panics, so that no thread waits for it.
+/// Stops the team when the thread that holds it panics, so that no other thread waits for the
+/// panicked one.
 struct StopOnPanic<'a>(&'a Team);
 
 impl Drop for StopOnPanic<'_> {
@@ -174,6 +175,9 @@ impl<R> Finished<R> {
 /// # Errors
 /// Returns the first failure of any thread; the others stop at their next call to [`Team::go_on`]
 /// or [`Team::meet`].
+///
+/// # Panics
+/// If a thread panics: its panic continues on the calling thread.
 pub(crate) fn run<T, R: Send>(
     threads: usize,
     prepare: impl Fn(usize) -> Result<T, Failure> + Sync,

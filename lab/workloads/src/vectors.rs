@@ -57,7 +57,7 @@ impl Plan {
     }
 
     /// Returns an empty vector. The final sizes are evenly spaced quantiles of the distribution,
-    /// and the vectors of both kinds are spread evenly among them, so that the number of growths
+    /// and exact and doubling vectors are spread evenly among them, so that the number of growths
     /// does not depend on the seed.
     fn vector(&self, number: u64) -> Vector {
         let share = (u128::from(2 * number + 1) << 63) / u128::from(self.vectors);
@@ -109,7 +109,8 @@ fn check(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Estimates the peak memory: the final capacities, and a copy of the largest block.
+/// Estimates the peak memory: for each thread the final capacities, a copy of the largest block,
+/// and the arrays.
 fn needs(parameters: &Parameters) -> u64 {
     let plan = Plan::of(parameters);
     let final_capacity = |vector: Vector| u64::from(vector.growths(plan.push).0);
@@ -138,7 +139,7 @@ struct Worker<'a, H: Heap> {
     random: Random,
     key: u64,
     vectors: Array<Vector>,
-    /// Numbers of the vectors that still grow, or that are still in use.
+    /// Numbers of all vectors. The first ones still grow or, while vectors are freed, are in use.
     order: Array<u32>,
 }
 

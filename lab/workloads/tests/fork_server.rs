@@ -1,4 +1,5 @@
-//! Checks fork-server against its description. A recorder sees only the calls of the parent.
+//! Checks the workload `fork-server` against its description. A recorder sees only the calls of the
+//! parent.
 
 mod recorder;
 

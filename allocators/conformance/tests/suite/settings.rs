@@ -151,9 +151,8 @@ fn number(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)])
     text.trim_end().parse().expect("it is a number")
 }
 
-/// Runs the load `what`: `touched` or `untouched` small blocks, or one large block
-/// that is a `run` of units or a `mapping`. Returns whether the
-/// allocator requested huge pages for any mapping.
+/// Runs the load `what`: `touched` or `untouched` small blocks, or one large block that is a `run`
+/// of units or a `mapping`. Returns whether the allocator requested huge pages for any mapping.
 fn asked_for_huge(program: &Path, what: &str, library: &Path, value: Option<&str>) -> bool {
     let setting = value.map(|value| ("ELFMALLOC_HUGE_PAGES", value));
     let settings: Vec<_> = setting.into_iter().collect();

@@ -336,7 +336,7 @@ impl Front {
     #[inline(always)]
     pub(crate) unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
         let top = self.top(class);
-        // SAFETY: a top points to a slot, or to the FULL behind the last.
+        // SAFETY: a top points to a slot, or to the FULL behind the last slot.
         if unsafe { *top } == FULL {
             return false;
         }

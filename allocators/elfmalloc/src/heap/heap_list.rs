@@ -46,8 +46,8 @@ impl HeapList {
             .or_else(|| pop(&mut self.empty))
     }
 
-    /// Adds the heap of a thread that no longer uses it. `has_blocks` is whether its magazines kept
-    /// their blocks. It stays in the list of all heaps.
+    /// Adds the heap of a thread that no longer uses it. `has_blocks` is whether the heap's
+    /// magazines kept their blocks. The heap stays in the list of all heaps.
     pub(super) fn put(&mut self, heap: HeapRef, has_blocks: bool) {
         if has_blocks {
             self.kept_count += 1;
@@ -73,15 +73,17 @@ impl HeapList {
         pop(list).inspect(|_| self.kept_count -= 1)
     }
 
-    /// Begins an epoch.
+    /// Begins an epoch: the heaps whose threads ended in the epoch before it now count as kept
+    /// longer.
     pub(super) fn age_kept(&mut self) {
         while let Some(heap) = pop(&mut self.kept) {
             push(&mut self.kept_longer, heap.as_any());
         }
     }
 
-    /// In the child of a fork, passes every heap except `own` that a thread used to `forget`, and
-    /// marks it as unused.
+    /// In the child of a fork, makes the heaps of the parent's other threads available to new
+    /// threads: calls `forget` with every heap except `own` and the kept heaps, and lists it as
+    /// empty. `own` is the heap of the calling thread, if it has one.
     pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
         self.empty = None;
         let lists = [self.kept, self.kept_longer];

@@ -45,8 +45,8 @@ impl Multiples {
     }
 }
 
-/// Returns the tests by class number. For numbers that denote no class of slabs, the test passes
-/// every address.
+/// Returns the tests by class number. For numbers that denote no class of slabs, every address
+/// passes the test.
 pub(crate) const fn by_number<const ENTRIES: usize>() -> [Multiples; ENTRIES] {
     let mut all = [Multiples::ALL; ENTRIES];
     let mut class = 1;

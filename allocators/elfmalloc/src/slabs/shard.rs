@@ -201,9 +201,9 @@ impl ShardList {
         self.count
     }
 
-    /// Returns the shard with the fewest threads: of several without threads, the newest;
-    /// otherwise, of several, the oldest. The oldest shard is often that of the main thread, which
-    /// usually waits for the other threads.
+    /// Returns the shard with the fewest threads. If several have no thread, returns the newest of
+    /// them. If several have the same number of threads, returns the oldest of them: it is often
+    /// the shard of the main thread, which usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

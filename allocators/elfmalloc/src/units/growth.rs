@@ -9,8 +9,8 @@ use crate::size_class::UNIT_SHIFT;
 use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 
 /// Number of units from which memory that is filled soon may request huge pages: the committed
-/// units of a fast-growing heap, or of the hardened variant's, or the units of a large block. The
-/// unused part of the last huge page is then small in proportion.
+/// units of a fast-growing heap or of a heap of the hardened variant, or the units of a large
+/// block. The unused part of the last huge page is then small in proportion.
 pub(crate) const HUGE_FROM: usize = 64;
 /// Number of committed units from which a slowly growing heap may request huge pages.
 const HUGE_FROM_SLOW: usize = 512;
@@ -54,7 +54,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
         return true;
     }
     if from < HUGE_FROM || arena.has_states() {
-        // The hardened variant touches every block.
+        // A smaller arena than `HUGE_FROM` requests no huge pages. The hardened variant touches
+        // every block, so for it the arena's size alone decides.
         return from >= HUGE_FROM;
     }
     let Some((step, now)) = arena.last_step.zip(usage()) else {

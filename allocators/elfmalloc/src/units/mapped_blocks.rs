@@ -16,7 +16,8 @@ use crate::units::memory::Memory;
 /// mapping without copying.
 pub const GROWS_BY_REMAP: usize = 1 << 20;
 
-/// Returns whether the unused part of a last huge page would be small in proportion.
+/// Returns whether the unused part of the last huge page would be small in proportion to a mapping
+/// of `bytes`.
 fn suits_huge_pages(bytes: usize) -> bool {
     Units::filled_by(bytes).count() >= HUGE_FROM
 }

@@ -22,7 +22,7 @@ fn bin_of(backend: &Shared, heap: HeapRef) -> ClassBin<'_> {
     backend.bin(heap, small())
 }
 
-/// Gives a block back like the heap's thread on the current processor.
+/// Gives a block back as the heap's thread does on the current processor.
 fn give_back(backend: &Shared, heap: HeapRef, block: *mut u8) {
     let home = Some(bin_of(backend, heap));
     give_all(backend, home, small(), &mut [block]);

@@ -10,8 +10,8 @@ impl RaceArguments {
     /// Splits the command into words if it was given as one shell line.
     ///
     /// # Errors
-    /// Returns an error if that line has an unclosed quote, or needs a shell. For the latter, the
-    /// message contains the command line to type.
+    /// Returns an error if that line has an unclosed quote or needs a shell. If it needs a shell,
+    /// the message contains the command line to type.
     pub fn settled(mut self) -> Result<Self, Failure> {
         self.typed = self.command.len();
         let [line] = self.command.as_slice() else {
@@ -129,8 +129,8 @@ mod tests {
 
     type Words = Vec<String>;
 
-    /// Returns the command and the allocators of this command line, and the form of the command
-    /// that results record.
+    /// Returns three parts of a command line: the command, the allocators, and heapdrome's
+    /// arguments as a result records them.
     fn race(line: &str) -> Result<(Words, Words, Words), String> {
         let words = words_of(line);
         let parsed = Arguments::try_parse_from(["heapdrome".to_owned()].iter().chain(&words));

@@ -167,7 +167,7 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     Ok(judged)
 }
 
-/// Returns the name of a figure on the command line.
+/// Returns a figure's name as a user types it on the command line.
 fn shown(figure: &str) -> &str {
     let common = JUDGED.iter().find(|(_, name)| *name == figure);
     common.map_or(figure, |(short, _)| short)

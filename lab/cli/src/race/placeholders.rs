@@ -14,7 +14,7 @@ const WITH_BRACES: [&str; 8] = [
     "awk", "gawk", "mawk", "nawk", "jq", "xargs", "parallel", "fd",
 ];
 
-/// Shells: programs with command lines as arguments.
+/// Shells, whose arguments may be command lines.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
 /// Prints hints about placeholders without a value.

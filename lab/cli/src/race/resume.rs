@@ -17,7 +17,7 @@ use crate::output;
 /// Race that is ready to run: a new one, or an interrupted one.
 pub struct TakenUp {
     pub contest: Contest,
-    /// Keeps the resources of the workload locked.
+    /// The prepared workload, which keeps its resources locked.
     pub workload: Option<Ready>,
     /// Destinations of the result.
     pub output: OutputArguments,
@@ -39,7 +39,8 @@ pub fn take_up(
 ) -> Result<TakenUp, Failure> {
     let output = &arguments.output;
     let mut contest = Contest::resume(folder, engine)?;
-    // The files of an ended race have already been written, and may contain a later result now.
+    // The files of an ended race have already been written, and may contain a later result now, so
+    // this command does not write them again.
     let output = match contest.is_finished() {
         true => output.clone(),
         false => {

@@ -43,7 +43,8 @@ pub fn go_on(whole: Whole, given: &RaceArguments, engine: &Engine) -> Result<(),
     };
     whole.enter_folder()?;
     let mut sweep = Sweep::new(request(&arguments)?, whole)?;
-    // The files of an ended sweep have already been written, and may contain a later result now.
+    // The files of an ended sweep have already been written, and may contain a later result now, so
+    // this command does not write them again.
     let output = match sweep.has_ended() {
         false => now.or(arguments.output.clone()),
         true => now,

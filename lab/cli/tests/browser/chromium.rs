@@ -81,9 +81,9 @@ pub fn installed() -> Option<PathBuf> {
     NAMES.iter().find_map(in_folders)
 }
 
-/// Returns a folder for temporary folders with a path so short that the browser can create its
-/// socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has at most 107
-/// bytes.
+/// Returns the folder in which to create temporary folders. Its path is so short that the browser
+/// can create its socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has
+/// at most 107 bytes.
 fn short_temporary_folder() -> PathBuf {
     let usual = std::env::temp_dir();
     match usual.as_os_str().len() <= LONGEST_FOLDER {
@@ -114,7 +114,8 @@ impl Chromium {
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path())
-            // The browser leaves temporary folders behind when it is killed.
+            // The browser leaves temporary folders behind when it is killed, so they are in the
+            // test's folder.
             .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -60,7 +60,8 @@ fn said(browser: &mut Chromium, race: &str) -> Value {
     browser.evaluate(&format!("{}[0].textContent", all(race, ".said")))
 }
 
-/// Returns the names in the tables of entrants of a race, which are equal in all of them.
+/// Returns the names in a race's tables of entrants. Checks that all these tables have equal names
+/// in equal order.
 #[track_caller]
 fn tables(browser: &mut Chromium, race: &str) -> Vec<String> {
     let tables = browser.evaluate(&in_tables(race));

@@ -152,7 +152,8 @@ fn complaint(event: &Value, own: &str) -> Option<String> {
     match event["method"].as_str()? {
         "Network.requestWillBeSent" => {
             let address = about["request"]["url"].as_str()?;
-            // The page saves data through a blob that it creates.
+            // The page saves data through a blob that it creates, so an address of a blob is no
+            // request.
             let local = address == own || address.starts_with("blob:");
             (!local).then(|| format!("asked for {address}"))
         }

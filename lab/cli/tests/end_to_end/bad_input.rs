@@ -1,4 +1,5 @@
-//! Wrong usage and input: one clear line, the right exit status, and no partial output.
+//! Tests of wrong usage and input. Each leads to one clear line and the right exit status, and to
+//! no partial output.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The replay of a trace is checked against its program, and the verdicts of the trace's races show
-//! the outcome.
+//! Tests that `trace check` compares a replay with its program, and that the verdicts of the
+//! trace's races show the outcome.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Runs that follow every block, after the rounds, and the display of their findings.
+//! Tests of the runs that follow every block, after the rounds, and of the display of their
+//! findings.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Races that end when the judged figures are decided, and from which a beaten rival leaves early.
+//! Tests of races that end when the judged figures are decided, and that a beaten rival leaves
+//! early.
 //!
 //! The judged figure is printed by the command, so that no test depends on time: the baseline
 //! prints 1, and a rival the value in its settings.

@@ -1,5 +1,6 @@
-//! Leftovers of a paging lab that is killed while it has swap and control groups of its own. This
-//! needs root and a kernel that supports both; otherwise a test prints a line and passes.
+//! Tests of the leftovers of a paging lab that is killed while it has swap and control groups of
+//! its own. These tests need root and a kernel that supports both; otherwise a test prints a line
+//! and passes.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

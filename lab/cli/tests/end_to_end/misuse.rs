@@ -1,4 +1,4 @@
-//! `heapdrome suite misuse`, with allocators that react to misuse as the test requires.
+//! Tests of `heapdrome suite misuse`, with allocators that react to misuse as the test requires.
 
 use std::path::Path;
 

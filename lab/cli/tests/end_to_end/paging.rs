@@ -1,5 +1,5 @@
-//! The paging lab as a user runs it. Root, swap and control groups exist on some machines only, so
-//! a test checks properties that hold on all of them.
+//! Tests of the paging lab as a user runs it. Root, swap and control groups exist on some machines
+//! only, so a test checks properties that hold on all of them.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -243,7 +243,7 @@ fn a_suite_that_was_interrupted_or_killed_goes_on_where_it_stopped() {
         let outcome = running.wait();
         if signal == libc::SIGINT {
             outcome.ends_with(130);
-            // The command line of the call below.
+            // The message contains the command line that the call below runs.
             let how = "heapdrome suite lgalloc --quick --only thp --rounds 4 --resume 'a b.json'";
             assert!(outcome.stderr.contains(how), "{}", outcome.stderr);
             assert!(

@@ -1,4 +1,4 @@
-//! A row without a proof of its allocator is not ranked.
+//! Tests that a row without a proof of its allocator is not ranked.
 
 use std::fs;
 use std::path::Path;

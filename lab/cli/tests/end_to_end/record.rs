@@ -1,4 +1,4 @@
-//! `heapdrome record`: the trace must describe exactly the calls that its program made.
+//! Tests of `heapdrome record`: the trace must describe exactly the calls that its program made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

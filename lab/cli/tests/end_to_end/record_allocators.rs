@@ -1,5 +1,5 @@
-//! `heapdrome record` under other allocators: a trace has the program's calls, whichever allocator
-//! lies beneath the recorder.
+//! Tests of `heapdrome record` under other allocators: a trace has the program's calls, whichever
+//! allocator lies beneath the recorder.
 
 use std::path::{Path, PathBuf};
 
@@ -120,7 +120,7 @@ fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
     Calls::read(&site.path("a.trace"))
 }
 
-/// Arguments of the program with which one thread makes all calls.
+/// Arguments with which the program makes all calls in one thread.
 const WAYS: [&str; 2] = ["chain", "aligned"];
 
 #[test]
@@ -143,7 +143,7 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
                 let calls = record(&site, way, beneath);
                 assert_eq!(&calls.allocator, library);
                 // An allocator in C++ loads libstdc++, which requests a reserve of memory for
-                // exceptions.
+                // exceptions before the program's first request.
                 assert!(calls.loading <= 1, "{way}, {beneath:?}: {}", calls.loading);
                 assert!(calls.program == expected.program, "{way}, {beneath:?}");
             }
@@ -152,7 +152,7 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
 }
 
 /// About 80 of the calls to delete are timed. The recorder calls the allocator for a timed call,
-/// and jumps to the allocator for any other call.
+/// and jumps to the allocator for any other call. In both cases, the trace must have one call.
 #[test]
 fn a_delete_that_jumps_to_free_is_one_call_even_if_it_is_timed() {
     let (site, allocator) = (Site::new(), forwarding_allocator());

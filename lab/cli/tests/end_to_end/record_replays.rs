@@ -1,5 +1,5 @@
-//! Generated traces whose replays are recorded. The recorded operations must equal the generated
-//! ones.
+//! Tests that record the replays of generated traces. The recorded operations must equal the
+//! generated ones.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `heapdrome record` where files have no room, and where it may not write.
+//! Tests of `heapdrome record` where files have no room, and where it may not write.
 
 use std::process::Command;
 

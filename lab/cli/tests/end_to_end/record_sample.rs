@@ -1,4 +1,5 @@
-//! `heapdrome record --sample`: the sample must represent the blocks that the program made.
+//! Tests of `heapdrome record --sample`: the sample must represent the blocks that the program
+//! made.
 
 use heapdrome_trace::{Operation, Reader};
 
@@ -139,7 +140,8 @@ fn aligned_blocks_and_failures_are_sampled() {
         }
     }
     assert!(aligned > 0);
-    // Each failed request is larger than the distance between two sample points.
+    // Each failed request is larger than the distance between two sample points, so each is
+    // recorded.
     assert_eq!(failed, 20_000);
 }
 

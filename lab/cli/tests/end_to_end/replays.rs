@@ -1,4 +1,4 @@
-//! Traces are replayed once, and raced.
+//! Tests of traces that are replayed once, and of traces that are raced.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Entrants that do different work are not timed against each other.
+//! Tests that entrants that do different work are not timed against each other.
 
 use crate::support::{Site, allocator, program};
 

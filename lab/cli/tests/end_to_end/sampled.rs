@@ -1,4 +1,4 @@
-//! Traces that are samples, and traces with stacks.
+//! Tests of traces that are samples, and of traces with stacks.
 
 use heapdrome_trace::{Frame, Module, Operation, Record, Recording, Stack, Step, Time, Writer};
 
@@ -107,7 +107,7 @@ void *load(void) { return malloc(100); }
 int main(void) { return load() == 0; }
 ";
 
-/// Builds the program, and returns the addresses of its functions.
+/// Builds the program [`SOURCE`], and returns the addresses of its functions.
 fn built(site: &Site) -> [u64; 2] {
     site.file("app.c", SOURCE);
     let run = |program: &str, words: &[&str]| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// Race with intervals narrow enough to be compared, and one allocator whose interval is not.
+/// Race with intervals narrow enough to be compared, except that of one allocator.
 pub const RACE: &str = "race.json";
 
 /// Sweep of a command over two parameters.

@@ -1,4 +1,4 @@
-//! Suites of the user's own, small enough for a test.
+//! Tests of suites of the user's own.
 
 use serde_json::Value;
 
@@ -149,7 +149,8 @@ fn what_was_done_is_not_done_again() {
     assert_eq!(second["races"][0], first["races"][0]);
 }
 
-/// The tables and verdicts are recomputed, too: a target may be added after the races.
+/// A suite that continues recomputes its tables and verdicts even if no race is left, so a target
+/// can be added after the races.
 #[test]
 fn misuse_that_a_target_is_about_is_committed_once_and_after_the_races() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! The smallest memory limit, on machines that support limits.
+//! Tests of the search for the smallest memory limit, on machines that support limits.
 
 use serde_json::Value;
 

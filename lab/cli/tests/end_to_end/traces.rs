@@ -1,4 +1,4 @@
-//! Traces on the command line: output, written files, and refused input.
+//! Tests of traces on the command line: output, written files, and refused input.
 
 use std::io::Read as _;
 use std::process::Stdio;

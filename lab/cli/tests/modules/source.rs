@@ -143,7 +143,7 @@ impl Crate {
                 at.push(name.to_owned());
                 if !self.files.contains_key(&at) {
                     let imported = self.imports.get(&(from.clone(), name.to_owned()))?;
-                    // Another crate may contain an item with the name of the crate.
+                    // An import such as `use name::name` leads to another crate.
                     let own = imported.first().is_some_and(|first| first != name);
                     at = own.then(|| self.absolute(from, imported))??;
                 }
@@ -158,7 +158,8 @@ impl Crate {
     /// Returns the module that defines the target of a path, not one that re-exports it.
     fn resolve(&self, path: Vec<String>) -> Module {
         let mut path = path;
-        // Real chains of re-exports are shorter. The limit also ends a name that refers to itself.
+        // Real chains of re-exports are shorter. The limit also stops at a name that refers to
+        // itself.
         for _ in 0..16 {
             let mut lengths = (0..=path.len()).rev();
             let length = lengths.find(|length| self.files.contains_key(&path[..*length]));

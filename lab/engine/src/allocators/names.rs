@@ -46,8 +46,8 @@ impl<'a> Names<'a> {
         Self { registry, engine }
     }
 
-    /// Resolves names, paths and groups to names of entries and paths, without duplicates. An empty
-    /// list means the group `default`.
+    /// Resolves names and groups to names of registry entries, and keeps paths. The result has no
+    /// duplicates. An empty list means the group `default`.
     ///
     /// # Errors
     /// When a name is unknown, empty, or `as-is`.

@@ -9,10 +9,11 @@ use super::facts::{Entrant, Facts, faults, heap};
 use super::order::{Orders, Samples, orders};
 use super::sides::Sides;
 
-/// Maximum relative deviation of peak memory.
+/// Maximum relative difference between the peak memory of the replay and that of the program.
 const MEMORY: f64 = 0.05;
 
-/// Maximum relative deviation of the number of page faults.
+/// Maximum relative difference between the number of page faults of the replay and that of the
+/// program.
 const FAULTS: f64 = 0.10;
 
 /// Minimum rank correlation between the orders by memory in the program and in the replay.
@@ -131,8 +132,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Compares the sides of 1 on which the ratios of pairs of entrants lie. `figures` names the figure
-/// of the program and the figure of the replay.
+/// Checks for each pair of entrants whether their ratio lies on the same side of 1 in the program
+/// and in the replay. `figures` names the figure of the program and the figure of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

@@ -67,7 +67,7 @@ impl<'a> Facts<'a> {
         self.entrants.iter().find(|one| one.is_recorded)
     }
 
-    /// Returns remarks on the whole check for the reader.
+    /// Returns remarks for the reader on the whole check.
     pub(super) fn remarks(&self) -> Vec<String> {
         let left = &self.left;
         let told = format!(
@@ -82,7 +82,8 @@ impl<'a> Facts<'a> {
 fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
     let mut rows = race.entrants.iter();
     let found = rows.find(|other| match row.role {
-        // If the program chooses an allocator itself, its baseline has another name.
+        // If the program chooses an allocator itself, its baseline has another name, so baselines
+        // are matched by their role.
         Role::Baseline => other.role == Role::Baseline,
         role => other.role == role && other.allocator == row.allocator,
     });
@@ -98,10 +99,10 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the median number of page faults of a replay's operations, or of a program without those
-/// of its image. The image causes one fault for each written page, and one for each group of file
-/// pages that the kernel maps together. Returns `None` if the image or the faults of a program were
-/// not measured.
+/// Returns the median number of page faults. For a replay, counts the faults of its operations. For
+/// a program, subtracts the faults of its image. The image causes one fault for each written page,
+/// and one for each group of file pages that the kernel maps together. Returns `None` if the image
+/// or the faults of a program were not measured.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

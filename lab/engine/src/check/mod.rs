@@ -28,7 +28,7 @@ pub struct CheckRequest {
     pub trace: PathBuf,
     /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
-    /// Part of each new block that the replays write.
+    /// Way in which the replays write to each new block.
     pub touch: Touch,
     /// The program's command with its arguments.
     pub command: Vec<String>,
@@ -94,9 +94,7 @@ impl Cell {
 /// would overwrite a file that is not a check's result. Also when the user interrupts, the program
 /// fails, or a race has no complete round.
 pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
-    if let Some(name) = request.command.first() {
-        check_command(name, &request.options)?;
-    }
+    check_command(&request.command, &request.options)?;
     request.replay(Speed::Paced).check()?;
     fidelity::check_replaceable(&request.trace)?;
     let hold = engine.folders.cache.hold().map_err(Failure::machine)?;
@@ -116,7 +114,7 @@ pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Fail
 /// Returns the command's outcome for a check. The report already contains the details.
 ///
 /// # Errors
-/// When the replay misses its program in a property.
+/// When the replay does not agree with its program in a property.
 pub fn outcome(check: &Collection) -> Result<(), Failure> {
     let misses = check.fidelity().into_iter().flat_map(Fidelity::misses);
     let names: Vec<_> = misses.map(|one| one.property.name()).collect();

@@ -9,8 +9,8 @@ const ALPHA: f64 = 0.05;
 /// Minimum relative difference that matters. Entrants that differ by less share a rank.
 const MARGIN: f64 = 0.02;
 
-/// Returns the side of 1 on which a ratio was shown to lie; `Nothing` if its distance from 1 is
-/// below `MARGIN`.
+/// Returns the side of 1 on which a ratio was shown to lie; `Nothing` if no side was shown, or if
+/// the distance from 1 is below `MARGIN`.
 pub(super) fn side(found: &Estimate) -> Shown {
     match found.ratio.ln().abs() >= MARGIN.ln_1p() {
         true => found.shown(),
@@ -86,9 +86,10 @@ impl Order {
         ranks(self.count, is_less)
     }
 
-    /// Returns the order of a replay, with the program's side for each pair whose two ratios agree
-    /// within `limit`. Without this rule, the orders would differ whenever a ratio is just below
-    /// the margin in one order and just above it in the other.
+    /// Returns this order of a replay after an adjustment: if the ratios of a pair in the replay
+    /// and in the program agree within `limit`, the pair gets the program's side. Without this
+    /// rule, the orders would differ whenever a ratio is just below the margin in one order and
+    /// just above it in the other.
     pub(super) fn beside(mut self, program: &Self, limit: f64) -> Self {
         for (pair, ratio, shown) in &mut self.pairs {
             let theirs = program.pairs.iter().find(|(other, ..)| other == pair);

@@ -117,17 +117,17 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     change(old, new, resolution(figure), confidence)
 }
 
-/// Returns an entrant's samples from both races. Only the rounds that every entrant ran are
-/// included. The number of later rounds depends on the results, and the intervals do not allow
-/// this.
+/// Returns an entrant's samples of a figure from both races; `None` if a race lacks the figure.
+/// Only the rounds that every entrant ran are included. The number of later rounds depends on the
+/// results, so intervals from those rounds would be invalid.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);
     Some([old, new])
 }
 
-/// Returns the joint verdict of all factors that count. The verdict is a difference only if all
-/// factors show it in one direction.
+/// Returns the joint verdict of all factors that count; `None` if no factor counts. The verdict is
+/// a difference only if all factors show it in one direction.
 fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     let shown = |found: Factor| match (found.low, found.high) {
         (_, high) if high < 1.0 => Shown::Below,

@@ -108,7 +108,7 @@ impl Condition {
     pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
             Failure::Usage(format!(
-                "--fail-if '{}': there is no {what} {name} in both results; {}",
+                "--fail-if '{}': no such {what} in both results: {name} ({})",
                 self.text,
                 nearest_or_all(name, known.iter().map(String::as_str))
             ))
@@ -172,7 +172,7 @@ impl Condition {
     }
 
     /// Returns a confirmed outcome for each race that has no rounds in the new result, if one of
-    /// the condition's allocators counted in the old result.
+    /// the condition's allocators has a valid row in the old race.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();
@@ -182,7 +182,8 @@ impl Condition {
             .collect()
     }
 
-    /// Returns the condition's allocators that counted in the old race and fail in the new one.
+    /// Returns the condition's allocators that have a valid row in the old race and fail in the new
+    /// one.
     fn failing(&self, pair: &Pair<'_>) -> Vec<String> {
         let meant = |name: &str| name == self.allocator || self.allocator == ANY;
         let out = pair.not_compared().into_iter().map(|(name, _)| name);

@@ -146,8 +146,9 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 /// Returns the common races of two results.
 ///
 /// # Errors
-/// When the results are of different kinds or commands, have no race in common, or no allocator
-/// counts in both. Also when the machines differ and no race has the same baseline in both results.
+/// When the results are of different kinds or commands, have no race in common, or have no
+/// allocator with valid rows in both. Also when the machines differ and no race has the same
+/// baseline in both results.
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
         (Saved::Race(old), Saved::Race(new)) => single(old, new)?,

@@ -22,7 +22,7 @@ const CHILD: &str = "heapdrome-lgalloc-bench";
 pub struct Opened<'a> {
     /// Lab that runs the experiments.
     pub lab: Lab,
-    /// Remarks on the whole session for the reader.
+    /// Remarks for the reader on the whole session.
     pub remarks: Vec<String>,
     /// Time at which the session was opened.
     pub begun: Instant,

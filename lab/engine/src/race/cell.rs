@@ -61,8 +61,7 @@ pub struct CellRequest {
     /// Judge that stops entrants once a suite's targets are decided; `None` without targets.
     pub judge: Option<Judge>,
     /// Settings of each run: pinning, environment, memory runs, time limit and others. They start
-    /// from [`usual_options`](super::usual_options). The settings that the workload needs are
-    /// added.
+    /// from [`usual_options`](super::usual_options). The workload's own settings are added.
     pub options: Options,
     /// Seed of the entrants' order in each round and of every other random draw.
     pub seed: u64,
@@ -141,8 +140,9 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// Returns the result of a race with the end `ended`, and a failure if the race does not count.
-    /// Reports that the race stops working.
+    /// Returns the result of the race, and a failure if the race could not continue, the baseline
+    /// failed, or the entrants did different work. `ended` is the end of the race. Reports that the
+    /// race stops working.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,
@@ -157,7 +157,8 @@ impl Cell {
     }
 }
 
-/// Starts or resumes the race, and returns it with the locks of its workload.
+/// Starts or resumes the race. Also returns the race's workload, if it has one; the workload's
+/// resources stay locked.
 fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
         let mut contest = Contest::resume(folder, engine)?;

@@ -124,8 +124,8 @@ impl Contest {
         self.progress.entitle(title, untold);
     }
 
-    /// Sets the judge of the race. After the minimum number of rounds, it decides after each round
-    /// which entrants stop.
+    /// Sets the judge of the race. Once the minimum number of rounds is done, the judge decides
+    /// after each round which entrants stop.
     pub fn judged_by(&mut self, judge: Option<Judge>) {
         self.judge = judge;
     }
@@ -173,7 +173,7 @@ impl Contest {
         self.race.complete_rounds()
     }
 
-    /// Returns the workload of the command, as the words after `-w`.
+    /// Returns the workload of the race, as the words after `-w`; `None` if it races a command.
     pub fn workload(&self) -> Option<&str> {
         self.race.plan().options.workload.as_deref()
     }

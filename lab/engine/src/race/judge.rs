@@ -11,7 +11,7 @@ use super::figures::{Compared, WALL};
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
-/// Judge that decides the entrants of a suite's race by the suite's targets.
+/// Judge that decides, by the targets of a suite, which entrants of a race stop.
 #[derive(Clone, Debug)]
 pub struct Judge {
     /// Suite whose targets decide.
@@ -39,8 +39,8 @@ pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Es
         .collect()
 }
 
-/// Returns the standings of the rivals that count, by position in the plan. A standing covers the
-/// judged figures.
+/// Returns the standings of the rivals with valid rows, by position in the plan. A standing covers
+/// the judged figures.
 pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Standing> {
     let judged = Compared::judged(&material.plan.options);
     let standing = |e: usize| {

@@ -19,7 +19,7 @@ pub struct Planned {
     pub workload: Option<Ready>,
 }
 
-/// Probability that a race shows one or more false verdicts on its judged figures.
+/// Maximum probability that a race shows one or more false verdicts on its judged figures.
 const ALPHA: f64 = 0.05;
 
 /// Input for a plan.
@@ -32,7 +32,7 @@ pub struct Wanted<'a> {
     pub allocators: &'a [String],
     /// Allocator with which the others are compared.
     pub baseline: &'a str,
-    /// Settings of each run. The settings that the workload needs are added.
+    /// Settings of each run. The workload's own settings are added.
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,

@@ -112,8 +112,8 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // The proof of a baseline without calls contains no reason. A rival's proof may contain
-            // one, such as a child without LD_PRELOAD.
+            // Prefer the reason in a rival's proof, such as a child without LD_PRELOAD. The proof
+            // of a baseline without calls contains no reason.
             let why = first
                 .or(baseline)
                 .map_or_else(|| self.last_failure(), not_served);
@@ -168,8 +168,8 @@ impl Contest {
         format!("{name} or the command changed")
     }
 
-    /// Describes the change while the race was interrupted: a change of the environment, or else of
-    /// files.
+    /// Describes the change that happened while the race was interrupted: a change of the
+    /// environment, or else of files.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());
@@ -254,7 +254,7 @@ fn baseline_failure(how: &str) -> String {
 /// kernel refuses it.
 fn traces(program: &str) -> String {
     format!(
-        "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+        "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \
          each process: timed runs would do different work than the proof shows; race the traced program itself, \
          race without a proof by --unproven, or race it as it is with --allow-different-work"
     )
@@ -264,7 +264,7 @@ fn traces(program: &str) -> String {
 /// can cause this.
 fn only_unwatched(how: &str) -> String {
     format!(
-        "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
+        "the command runs by itself, but fails when heapdrome traces it {how}; the \
          kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer, or \
          without a proof by --unproven"
     )

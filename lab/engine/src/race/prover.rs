@@ -77,7 +77,7 @@ impl Prover {
     }
 
     /// Returns the duration of the shortest successful run under the witness so far, `--prepare`
-    /// included. A run without the witness is shorter.
+    /// included; `None` if there was no such run. A run without the witness is shorter.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }
@@ -98,9 +98,9 @@ impl Prover {
         Ok(key == proof.key)
     }
 
-    /// Takes a proof of `entrant` for the command of `race`, and writes the proof or the failure to
-    /// the journal. Instead of a new proof, uses a valid one of the baseline for its twin, or one
-    /// in `shared`.
+    /// Proves that `entrant` serves the command of `race`, and writes the proof or the failure to
+    /// the journal. Reuses the baseline's proof for its twin if that proof is valid, and reuses a
+    /// matching proof in `shared`.
     ///
     /// # Errors
     /// When the command cannot be traced, the journal cannot be written, or the user interrupts.
@@ -128,7 +128,7 @@ impl Prover {
             } => JournalLine::Failed {
                 entrant,
                 ending: *ending,
-                during: "the run under the witness".to_owned(),
+                during: "the untimed run that heapdrome traced".to_owned(),
                 stderr_tail: stderr_tail.clone(),
             },
             Shown::Traces(_) => return Ok(shown),

@@ -168,7 +168,8 @@ fn named_series(
     names.into_iter().filter_map(one).collect()
 }
 
-/// Returns the series of a figure over the runs that measured memory.
+/// Returns the series of a figure over the runs that measured memory; `None` if no run has the
+/// figure.
 fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
     // A run shorter than the time between two readings has no reading.
     let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);
@@ -243,7 +244,7 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
 /// P-value below which a trend in the baseline's wall time is reported.
 const DRIFT_LEVEL: f64 = 0.01;
 
-/// Returns remarks on the whole race for the reader.
+/// Returns remarks for the reader on the whole race.
 fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     let mut remarks = [&material.plan.notes, material.remarks].concat();
     let baseline: Vec<f64> = material

@@ -71,7 +71,8 @@ pub fn find(
 }
 
 /// Returns the result so far of the race `name`; `None` if there is no such race, or if it is
-/// running. [`LATEST`] means the single race with a complete round whose journal was written last.
+/// running. Among the races with a complete round that belong to no sweep or suite, [`LATEST`]
+/// means the one whose journal was written last.
 ///
 /// # Errors
 /// When the race cannot be opened.
@@ -249,7 +250,7 @@ fn name_of(folder: &Path) -> String {
 fn unknown_race(engine: &Engine, name: &str) -> String {
     let known = names(&journal::unfinished(&engine.folders.races), resumed_by);
     match known.as_str() {
-        "" => format!("there is no race called {name}, and no unfinished one"),
-        known => format!("there is no race called {name}; unfinished are: {known}"),
+        "" => format!("no such race: {name}, and no unfinished one"),
+        known => format!("no such race: {name} (unfinished are: {known})"),
     }
 }

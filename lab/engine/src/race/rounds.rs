@@ -71,11 +71,13 @@ impl Contest {
             .memory_runs
             .saturating_mul(runs.saturating_sub(1));
         let made = u32::try_from(race.memory_runs().len()).unwrap_or(u32::MAX);
+        let server = race.plan().options.server.as_ref();
         let outlook = Outlook {
             runs,
             run,
             done: race.complete_rounds(),
             memory_runs: wanted.saturating_sub(made),
+            idle: server.map_or(Duration::ZERO, |server| server.idle.into()),
             spent: self.clock.spent(),
         };
         let stopping = &race.plan().stopping;
@@ -83,9 +85,9 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, without recording the run, if its run under the witness was short.
-    /// The forecast uses this run, because a short command takes several times as long under the
-    /// witness.
+    /// Runs the baseline once, without recording the run, if the shortest run under the witness was
+    /// short. The forecast uses this run, because a short command takes several times as long under
+    /// the witness.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -166,14 +168,15 @@ impl Contest {
         most.is_none_or(|most| self.clock.spent() + time < most)
     }
 
-    /// Returns the end of a race whose `--max-time` is used up before its first round.
+    /// Returns the end of the race if its `--max-time` is used up before the first round.
     pub(super) fn no_time_for_rounds(&self) -> Option<Ended> {
         let first = self.race.runs().is_empty() && !self.fits(Duration::ZERO);
         first.then(|| {
             let run = self.prover.shortest_run().map(limits::about);
             let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
             Ended::NothingToRace(format!(
-                "--max-time was used up before the first round by the runs under the witness{run}; raise it, or race fewer allocators with -a"
+                "--max-time was used up before the first round by the untimed runs that prove which allocator serves{run}; \
+                 raise it, or race fewer allocators with -a"
             ))
         })
     }

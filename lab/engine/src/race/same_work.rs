@@ -102,14 +102,14 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 /// Runs that did different work.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference {
-    /// The very first run, by the baseline, differs. The value is the work of a later run.
+    /// The baseline's first run differs from all later runs. The value is the work of a later run.
     First(Work),
     /// Some rivals differ. The values are their positions in the list of rivals.
     Rivals(Vec<usize>),
 }
 
 /// Compares the baseline's `first` run with the runs of `rivals` and with the baseline's later runs
-/// `again`, which may be empty.
+/// `again`, which may be empty. Returns `None` if they did the same work.
 fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference> {
     let differs_first = |later: &&Work| differ(first, **later, spread(again));
     if !again.is_empty() && again.iter().filter(differs_first).count() == again.len() {
@@ -145,8 +145,9 @@ struct Compared {
 }
 
 impl Contest {
-    /// Compares the work of all entrants. A difference ends the race, or leads to a remark if it is
-    /// acceptable. A race that has runs was already checked.
+    /// Compares the work of all entrants. If a difference is acceptable, adds a remark. Otherwise
+    /// runs the baseline again, and returns the end of the race if a difference remains. Does
+    /// nothing if the race has runs, because it was already checked.
     pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
         if !self.race.runs().is_empty() {
             return Ok(None);
@@ -168,8 +169,8 @@ impl Contest {
     }
 
     /// Collects the work that the proofs counted. Skips a rival that did not serve the same
-    /// programs as the baseline. Also skips a proof from another cell than that of the baseline's
-    /// proof, because it counted another command.
+    /// programs as the baseline. Also skips a rival whose proof is from another cell than the
+    /// baseline's proof, because it counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;
@@ -229,7 +230,7 @@ fn told(plan: &Plan, compared: &Compared, found: &Difference) -> String {
         Difference::Rivals(places) => rivals(compared, places),
     };
     format!(
-        "the runs under the witness did different amounts of work ({first} under {baseline}; \
+        "the untimed runs that prove which allocator serves did different amounts of work ({first} under {baseline}; \
          {others}): wall times compare that work, too"
     )
 }

@@ -1,4 +1,5 @@
-//! The suite `lgalloc`: the tables and claims of lgalloc's document.
+//! The suite `lgalloc`: the tables and claims of the document "Running lgalloc benchmarks on a
+//! target host".
 
 use std::time::{Duration, Instant};
 
@@ -95,8 +96,8 @@ impl<'a> Document<'a> {
     }
 
     /// Returns swap for these cells: the requested swap, else the existing swap, else a swap file.
-    /// If none is possible, marks the cells that require swap as failed, and adds a remark with the
-    /// reason.
+    /// Returns `None` if no swap must be created. If none is possible, returns `None`, marks the
+    /// cells that require swap as failed, and adds a remark with the reason.
     ///
     /// # Errors
     /// When the user interrupts.

@@ -26,8 +26,8 @@ pub struct Estimate {
     unknown: Vec<String>,
 }
 
-/// Name of the system's allocator with another setting, which is available everywhere. It replaces
-/// the rivals in an estimate if none of them is built.
+/// Name of an entry that is available everywhere: the system's allocator with another setting. It
+/// replaces the rivals in an estimate if none of them is built.
 const STAND_IN: &str = "system-arena1";
 
 /// Runs one round of the smallest form of each race, and scales the round's time by the number of
@@ -76,7 +76,8 @@ pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> 
     Ok(found)
 }
 
-/// Returns the race without allocators that are not built. If none is left, [`STAND_IN`] races.
+/// Returns the race without allocators that are not built. If no allocator is left, adds
+/// [`STAND_IN`].
 fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race.allocators.retain(|name| !unbuilt.contains(name));
     if race.allocators.is_empty() {

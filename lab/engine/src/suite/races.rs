@@ -10,8 +10,8 @@ use crate::placement;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 
-/// Minimum number of rounds of a race whose number of rounds is fixed. A race with fewer rounds
-/// uses its own number.
+/// Value of `min_rounds` for a race with a fixed number of rounds. A race with fewer rounds uses
+/// that fixed number instead.
 const LEAST_ROUNDS: u32 = 5;
 
 /// Time after which a run counts as hung, except at the published scale.

@@ -62,8 +62,8 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that each finished race had all allocators that it has in `races`, so that finished and
-/// remaining races fit into one table.
+/// Checks that in each finished race, all of its allocators in `races` took part, so that finished
+/// and remaining races fit into one table.
 ///
 /// # Errors
 /// When such an allocator did not take part in a finished race.
@@ -95,8 +95,8 @@ pub fn check_rivals(
     Ok(())
 }
 
-/// Returns whether a collection was measured on a machine with the processors of this one. Returns
-/// true for a collection without measurements.
+/// Returns whether a collection was measured on a machine with the same processors as this one.
+/// Returns true for a collection without measurements.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
     (collection.races.is_empty() && collection.paging_cells().is_empty())

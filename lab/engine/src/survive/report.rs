@@ -174,7 +174,8 @@ mod tests {
         }
     }
 
-    /// Returns the failed trial that bounds the smallest limit from below, to 5%.
+    /// Returns a failed trial whose limit is 5% below `smallest`, and thus bounds the smallest
+    /// limit from below.
     fn too_small(smallest: u64) -> Trial {
         Trial {
             limit_bytes: smallest - smallest / 20,

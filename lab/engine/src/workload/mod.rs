@@ -53,7 +53,7 @@ impl Workload {
         let names: Vec<_> = all.iter().map(Self::name).collect();
         let advice = nearest_or_all(name, names);
         Err(Failure::Usage(format!(
-            "there is no workload named {name}; {advice}"
+            "no such workload: {name} ({advice})"
         )))
     }
 

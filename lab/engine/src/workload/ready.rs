@@ -43,7 +43,8 @@ enum Kept {
     Replay { _program: trace::Program },
 }
 
-/// Figures that every built-in load and every replay report. The flag is whether more is better.
+/// Figures that every built-in load and every replay report. The flag states whether a higher value
+/// is better.
 const COMMON: [(&str, bool); 6] = [
     ("operations_per_cpu_s", true),
     ("overhead", false),
@@ -106,7 +107,7 @@ impl Asked {
 }
 
 impl Ready {
-    /// Adds the settings that the workload needs to the options of a race. `--prepare`, environment
+    /// Adds to the options of a race the settings that the workload needs. `--prepare`, environment
     /// variables and metrics of the command line take precedence.
     pub fn apply(&self, options: &mut Options) {
         options.directory.clone_from(&self.directory);
@@ -219,8 +220,8 @@ fn program_ready(prepared: Prepared) -> Ready {
     }
 }
 
-/// Returns the names of the figures that a built-in load reports, common ones first. The flag is
-/// whether more is better.
+/// Returns the names of the figures that a built-in load reports, common ones first. The flag
+/// states whether a higher value is better.
 fn figures(description: &Description) -> Vec<(&'static str, bool)> {
     let mut figures = COMMON.to_vec();
     for figure in description.figures {

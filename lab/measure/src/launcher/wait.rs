@@ -47,7 +47,7 @@ pub(crate) fn child_usage(pid: u32) -> io::Result<Usage> {
     wait_for(pid).map(|reaped| reaped.usage)
 }
 
-/// Reaps any child that has ended, without waiting.
+/// Reaps one child that has ended, if there is one, without waiting.
 pub(super) fn reap_any() -> Reaping {
     match wait4(-1, libc::WNOHANG | libc::__WALL) {
         Ok(Some(reaped)) => Reaping::Ended(reaped),

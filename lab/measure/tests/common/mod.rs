@@ -1,4 +1,4 @@
-//! Helpers of the tests: plans, races, and a program with several test actions.
+//! Helpers for the tests: plans, races, and a program with several test actions.
 
 #![allow(dead_code)]
 
@@ -79,7 +79,7 @@ pub fn word_of(event: Event<'_>) -> String {
     }
 }
 
-/// Returns a program with several test actions, built once for each test program.
+/// Returns the path of a program with several test actions. It is built once for each test program.
 pub fn tool() -> PathBuf {
     static TOOL: OnceLock<PathBuf> = OnceLock::new();
     TOOL.get_or_init(|| {

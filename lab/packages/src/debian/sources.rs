@@ -50,8 +50,8 @@ fn convert_list(text: &str) -> String {
         .collect()
 }
 
-/// Sets `Types: deb-src` in each stanza, which is one archive. Drops stanzas that are disabled or
-/// do not configure an archive of the distribution.
+/// Sets `Types: deb-src` in each stanza, which describes one archive. Drops stanzas that are
+/// disabled or do not configure an archive of the distribution.
 fn convert_stanzas(text: &str) -> String {
     let stanzas = text
         .split("\n\n")

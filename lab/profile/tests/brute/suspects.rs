@@ -1,4 +1,4 @@
-//! Finds leaks, and suspects neither caches nor programs that only use memory.
+//! Tests that stacks that leak are suspected, but neither caches nor programs that only use memory.
 
 use std::collections::BTreeSet;
 
@@ -148,8 +148,8 @@ fn programs_that_only_use_memory_are_suspected_rarely() {
     let mut suspected = 0;
     for seed in 0..TRACES {
         let mut program = Program::new(1_000_000 + seed, 0);
-        // Mean lifetime of stack 0: from a thousandth to a twentieth of the program's time. The
-        // other stacks have twice and three times that.
+        // The mean lifetime of the blocks of stack 0 is between a thousandth and a twentieth of the
+        // program's run time. Blocks of the other two stacks live twice and three times as long.
         let lifetime = 10e6 * 50_f64.powf(program.draws.random());
         let mut time = 0;
         while time < 10 * SECOND {

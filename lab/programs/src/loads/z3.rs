@@ -65,8 +65,9 @@ fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes two trees of one operator over equal leaves. The trees are equal because the operator is
-/// commutative and associative. Applying one of these laws can create a new term.
+/// Writes the claim that two trees of one operator over the same leaves differ. The operator is
+/// commutative and associative, so the trees are equal, and the claim is false. Z3 creates many
+/// terms until it finds the contradiction.
 fn order(out: &mut impl Write) -> io::Result<()> {
     let leaf = |number: u64| format!("(f {number})");
     let grown = |tree: String, number| format!("(g {tree} {})", leaf(number));

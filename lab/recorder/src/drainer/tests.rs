@@ -39,7 +39,7 @@ impl Thread {
         Self(Shared::map(&file).expect("mapped"))
     }
 
-    /// Calls malloc until the ring is full.
+    /// Writes entries of malloc calls until the ring is full.
     fn fill(&self) {
         let ring = &self.0;
         while ring.reserved.0.load(Ordering::Relaxed) < ring.limit() {
@@ -90,7 +90,7 @@ fn busy_threads_go_on_while_the_backlog_has_room_for_one_ring() {
     let threads: Vec<_> = (0..RINGS).map(start).collect();
     let mut streams: Vec<_> = (0..RINGS).map(|_| Stream::new(folder.path())).collect();
     let (backlog, (sender, messages)) = (Backlog::new(1), mpsc::channel());
-    // Occupies all but one lap of the room for two laps of each ring.
+    // The backlog has room for two laps of each ring. Occupy all of it except one lap.
     let _taken: Vec<Batch> = (0..(2 * RINGS - 1) * BATCHES)
         .map(|_| backlog.batch(ENTRIES as usize))
         .collect();

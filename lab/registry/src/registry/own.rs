@@ -17,7 +17,8 @@ const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Registry {
     /// Adds a user-defined library under a name, with environment variables to set for it. Replaces
-    /// a user-defined library that has this name, or a built-in entry without a source.
+    /// a user-defined library that has this name, or a built-in entry whose allocator is
+    /// unavailable.
     ///
     /// # Errors
     /// When another built-in entry has the name, the name or a variable is invalid, the library

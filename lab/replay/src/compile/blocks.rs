@@ -3,8 +3,8 @@
 
 use super::table::Table;
 
-/// Number of places for young blocks, a power of two. A block becomes old when the block whose
-/// number is higher by this is added.
+/// Number of places for young blocks, a power of two. A block becomes old when a newer block needs
+/// its place.
 const YOUNG: usize = 4096;
 
 /// Live blocks, each with a value of type `T`.

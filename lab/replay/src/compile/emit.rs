@@ -44,14 +44,16 @@ struct Thread {
 /// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
-/// Estimates how many bytes at the start of a block a program has written in the end, if the block
-/// replaces a smaller one and is never resized again.
+/// Estimates the number of bytes that a program writes at the start of a block after a resize from
+/// `before` to `size` bytes, if the block is never resized again.
 ///
 /// A program that multiplies an array's size fills between none and all of the added bytes, on
-/// average half of them. A program that grows an array by little knows the size that it needs, and
+/// average half of them. A program that grows an array only slightly knows the needed size, and
 /// fills the whole block.
 fn written(before: u64, size: u64) -> u64 {
-    let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
+    // Products of 64-bit sizes and small factors fit into 128 bits, and lose no remainder.
+    let [new, old] = [size, before].map(u128::from);
+    let is_ahead = before > 0 && new * u128::from(AHEAD[1]) >= old * u128::from(AHEAD[0]);
     match is_ahead {
         true => before + (size - before) / 2,
         false => size,
@@ -135,7 +137,8 @@ impl Emitter {
     }
 
     /// In a locked replay, if a thread other than `next` did the previous step, makes that thread
-    /// publish the step. Returns that thread and the count for which `next` must wait.
+    /// publish the step. Returns that thread and the count for which `next` must wait; otherwise
+    /// `None`.
     fn pass_turn(&mut self, next: Option<u32>) -> Result<Option<(u32, u32)>, CompileError> {
         match self.previous {
             Some(previous) if self.header.speed == Speed::Locked && next != Some(previous) => {
@@ -179,7 +182,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a paced replay, makes a thread sleep until the time of its next operation.
+    /// In a paced replay, makes a thread sleep until `time`, the time of its next operation. Omits
+    /// the sleep if `time` is less than [`PAUSE`] after the end of the thread's previous sleep.
     fn space_out(&mut self, thread: u32, time: u64) -> Result<(), CompileError> {
         let own = &mut self.threads[thread as usize];
         let time = time.saturating_sub(self.began);
@@ -258,8 +262,9 @@ impl Emitter {
         Ok(())
     }
 
-    /// Takes a slot that the thread knows to be free. If another thread has freed many slots, waits
-    /// for that thread first, so that the two do not drift apart without limit.
+    /// Returns a slot that the thread knows to be free, or a new one. If the thread knows no free
+    /// slot, and another thread has freed many, it first waits for that thread and takes over its
+    /// slots. Thus the two threads do not drift apart without limit.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;
@@ -335,5 +340,27 @@ impl Emitter {
             (Call::AlignedAlloc, _) => emit(&whole(Kind::AlignedAlloc, alignment)),
         };
         Ok(written?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written;
+
+    #[test]
+    fn half_of_the_bytes_that_a_growing_array_adds_are_written() {
+        assert_eq!(written(100, 200), 150);
+        assert_eq!(written(2, 3), 2);
+        assert_eq!(
+            written(u64::MAX / 2, u64::MAX),
+            u64::MAX / 2 + u64::MAX / 4 + 1
+        );
+    }
+
+    #[test]
+    fn other_resizes_write_the_whole_block() {
+        for (before, size) in [(100, 149), (1, 0), (1, 1), (3, 2), (0, 50), (u64::MAX, 1)] {
+            assert_eq!(written(before, size), size, "{before} to {size}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use heapdrome_trace::Recording;
 pub(super) enum Call {
     Malloc,
     Calloc,
-    /// Call with an alignment of at least this many bytes.
+    /// posix_memalign with an alignment of at least this number of bytes.
     Aligned(u64),
     AlignedAlloc,
 }
@@ -18,7 +18,7 @@ const POINTER: u64 = size_of::<usize>() as u64;
 /// Size of a page in bytes, for recordings that do not contain it.
 const PAGE: u64 = 4096;
 
-/// Returns the call for each function of a recording, by its number there.
+/// Returns the call for each function of a recording, indexed by the function's number.
 pub(super) fn calls(recording: &Recording) -> Vec<Call> {
     let page = match recording.page_bytes {
         0 => PAGE,

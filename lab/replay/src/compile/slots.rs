@@ -1,12 +1,12 @@
-//! Assignment of slots to blocks. A slot holds the address of a block. It is reused as soon as a
-//! thread knows that it is free.
+//! Assignment of slots to blocks. A slot holds the address of a block. A thread reuses a slot as
+//! soon as it knows that the slot is free.
 
 use std::collections::VecDeque;
 
 use crate::words::{FIRST_SLOT, MAX_SLOTS};
 
-/// Maximum number of slots that a thread takes over at a time, unless half of the other thread's
-/// slots are more.
+/// Maximum number of slots that a thread takes over from another thread at a time, or half of the
+/// other thread's free slots if that is more.
 const BATCH: usize = 64;
 
 /// Minimum number of free slots of one thread at which another thread waits for it instead of using
@@ -74,8 +74,8 @@ impl Slots {
         }
     }
 
-    /// Moves the free slots of the ended thread `ended` to `heir`, which joined that thread in its
-    /// operation `waited`.
+    /// Moves the free slots of the ended thread `ended` to the thread `heir`. `waited` is the
+    /// operation of `heir` that joined the ended thread.
     pub(super) fn inherit(&mut self, heir: u32, ended: u32, waited: u64) {
         let mut slots = std::mem::take(&mut self.free[ended as usize]);
         slots
@@ -91,8 +91,8 @@ impl Slots {
         }
     }
 
-    /// If `thread` has no free slots, moves some of another thread's free slots to it, as far as it
-    /// knows that they are free. They then count as freed by `operation` of `thread`.
+    /// If `thread` has no free slots, moves to it some of another thread's slots that it knows to
+    /// be free. They then count as freed by `operation` of `thread`.
     pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;

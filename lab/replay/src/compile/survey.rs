@@ -1,5 +1,5 @@
 //! First pass over a process: finds its threads, and the blocks that one thread makes and another
-//! must wait for before freeing them.
+//! frees, if the second thread must first wait for the first.
 
 use heapdrome_trace::{Operation, Step};
 
@@ -8,8 +8,7 @@ use super::table::{Numbers, Table};
 use crate::options::Speed;
 use crate::words::MAIN;
 
-/// Maximum number of threads in one thread's knowledge for which another thread takes over that
-/// knowledge.
+/// Maximum number of entries in a thread's table `known`. A waiting thread copies no larger table.
 const SHARED: usize = 16;
 
 /// Result of the first pass, for the second one.
@@ -117,7 +116,8 @@ impl Surveyor {
         }
     }
 
-    /// Adds a thread, which the first thread starts. Returns the new thread's number.
+    /// Adds a thread and returns its number. The first thread starts all others, so each of them
+    /// knows the steps that the first thread has done by then.
     fn start(&mut self, name: u32) -> u32 {
         let thread = self.threads.len() as u32;
         self.numbers.add(name);
@@ -135,8 +135,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Records that `thread` waits until `other` has done `step`, and takes over the knowledge that
-    /// `other` had at that step.
+    /// Records that `thread` waits until `other` has done `step`, and adds what `other` knew at
+    /// that step to the knowledge of `thread`.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = &self.threads[other as usize];
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it

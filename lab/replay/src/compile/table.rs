@@ -6,7 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A hash map whose keys are numbers.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
-/// Numbering of names from 0, in the order of their first appearance.
+/// Numbering of names from 0, in the order of their first appearance. A name is any number, such as
+/// the number of a thread in a trace.
 #[derive(Default)]
 pub(super) struct Numbers {
     numbers: Table<u32, u32>,

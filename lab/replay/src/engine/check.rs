@@ -22,7 +22,8 @@ const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 /// Maximum alignment that malloc guarantees.
 const GUARANTEED: usize = 16;
 
-/// Returns the offset of each word of a block that is filled, with the word's length in bytes.
+/// Returns the offset and the length, in bytes, of each word that is filled in a block of `size`
+/// bytes.
 fn filled(size: usize) -> impl Iterator<Item = (usize, usize)> {
     let (front, back) = match size <= WHOLE {
         true => (size, size),
@@ -41,7 +42,7 @@ fn pattern(slot: u32, place: usize) -> [u8; WORD] {
     word.to_ne_bytes()
 }
 
-/// Fills a new block.
+/// Fills a new block with the pattern of its slot.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.
@@ -57,8 +58,9 @@ pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     }
 }
 
-/// Compares the pattern of a block that was filled with `size` bytes, of which a resize kept the
-/// first `kept`. Ends the process with one line if a byte has changed.
+/// Compares the first `kept` bytes of a block with the pattern of a filled block of `size` bytes.
+/// After a resize, `kept` may be less than `size`. Ends the process with an error if a byte
+/// differs.
 ///
 /// # Safety
 /// `block` has `kept` bytes, and no other thread uses them.

@@ -26,8 +26,8 @@ impl Clock {
         }
     }
 
-    /// Sleeps until this many nanoseconds have passed since the replay began, unless less than
-    /// [`SHORTEST`] is left. Records the delay if they have passed already.
+    /// Sleeps until `time` nanoseconds after the beginning of the replay, unless less than
+    /// [`SHORTEST`] is left. If that time has already passed, records the delay.
     pub(super) fn sleep_until(&self, time: u64) {
         let passed = now() - self.began;
         if passed > time {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-/// The allocation functions that a replay calls. Each returns null if it is out of memory.
+/// The allocation functions that a replay calls. Each returns null when out of memory.
 pub trait Heap: Sync {
     /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;
@@ -38,12 +38,12 @@ pub struct Libc;
 impl Heap for Libc {
     #[inline(always)]
     fn malloc(&self, size: usize) -> *mut u8 {
-        // SAFETY: malloc takes every size.
+        // SAFETY: malloc accepts every size.
         unsafe { libc::malloc(size) }.cast()
     }
 
     fn calloc(&self, size: usize) -> *mut u8 {
-        // SAFETY: calloc takes every size.
+        // SAFETY: calloc accepts every size.
         unsafe { libc::calloc(1, size) }.cast()
     }
 

@@ -8,7 +8,7 @@ use std::ptr;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// A mapping that no other value owns.
+/// Mapping that this value alone owns, and unmaps on drop.
 #[derive(Debug)]
 pub(super) struct Mapping {
     place: *mut u8,

@@ -1,5 +1,5 @@
-//! Runs a program with real threads. During the run, only the calls of the program allocate, and
-//! the C library for the threads themselves.
+//! Runs a program with real threads. During the run, only the program's calls allocate, except that
+//! the C library allocates memory for the threads themselves.
 
 mod check;
 mod clock;
@@ -73,8 +73,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the bytes by which resident memory grew from the first operation to its peak,
-    /// without the compiled program.
+    /// Returns the number of bytes by which resident memory grew from its value before the first
+    /// operation to its peak, excluding the compiled program.
     #[must_use]
     pub fn growth(&self) -> u64 {
         let began = self.before.resident + self.held;

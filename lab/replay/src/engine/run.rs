@@ -85,7 +85,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     }
 }
 
-/// Returns the highest bits of a group's words; the first word's is the lowest.
+/// Returns the highest bit of each word of a group. The lowest bit of the result belongs to the
+/// first word.
 ///
 /// # Safety
 /// A group of words is readable at the address.
@@ -103,7 +104,8 @@ unsafe fn frees(words: *const f64) -> u32 {
     (low & 3) | (high & 3) << (GROUP / 2)
 }
 
-/// Returns the highest bits of a group's words; the first word's is the lowest.
+/// Returns the highest bit of each word of a group. The lowest bit of the result belongs to the
+/// first word.
 ///
 /// # Safety
 /// A group of words is readable at the address.
@@ -162,7 +164,7 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if block.is_null() {
         out_of_memory(end as u64);
     }
-    // SAFETY: the allocator returned `end` bytes, which no other thread knows.
+    // SAFETY: the allocator returned at least `end` bytes, which no other thread knows.
     unsafe { touch::<TOUCH>(block, begin, end) };
 }
 
@@ -184,7 +186,7 @@ unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: 
     }
 }
 
-/// Compares a block that is about to be freed with its pattern, and clears its size.
+/// Before a block is freed, compares its content with its pattern, and clears its size.
 ///
 /// # Safety
 /// The block of this slot is live. The slot is within the tables, and only this thread uses it.
@@ -198,7 +200,8 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
-/// operation, or null at the end.
+/// operation, or null at the end. Ends the process if the word frees a block that an earlier call
+/// failed to make.
 ///
 /// # Safety
 /// The conditions of [`run`] hold, and the operation begins at `at`.
@@ -321,8 +324,8 @@ unsafe fn check_made<H>(
     if block.is_null() {
         out_of_memory(size as u64);
     }
-    // SAFETY: the block and the slot are as this function requires. The bytes that a resize keeps
-    // lie in the block.
+    // SAFETY: the block and the slot are as this function requires. The bytes kept by a resize lie
+    // within the block.
     unsafe {
         match kind {
             Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),
@@ -349,7 +352,7 @@ unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     // SAFETY: both addresses lie in the program's mapping.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.load(program, goal * WORD, bytes);
-    // Small pieces share their pages with pieces of other threads.
+    // Small pieces share their pages with pieces of other threads, so their pages are not released.
     if words > PAGE_WORDS {
         program.release(piece * WORD, words * WORD);
         replay.held.shrink(words * WORD);

@@ -63,7 +63,8 @@ unsafe fn word(block: *mut u8, place: usize, end: usize) {
 mod tests {
     use super::*;
 
-    /// Returns the offsets that are written in a block that begins within a page.
+    /// Returns the offsets of the bytes that `touch` writes in a block. The block begins within a
+    /// page.
     fn written<const TOUCH: u8>(begin: usize, end: usize) -> Vec<usize> {
         #[repr(align(4096))]
         struct Pages([u8; 4 * PAGE]);

@@ -3,7 +3,8 @@
 //! Delta debugging as in A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
 //! Input", IEEE Transactions on Software Engineering 28(2), 2002: halves of the program, then
 //! quarters and so on, are left out as long as the rest still fails. The result is minimal for
-//! single steps: it no longer fails without any one block and its calls, or any one other call.
+//! single steps: if any one block and its calls, or any one other call, is removed, the failure
+//! disappears.
 
 mod script;
 

@@ -17,10 +17,11 @@ const MOST: usize = 1 << 26;
 /// A call, and the block that it makes or uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// Position of the call in the whole program.
+    /// Position of the call in the original program.
     pub id: u32,
     pub thread: u32,
-    /// ID of the call that made the block, which a resize keeps; `None` if the call frees null.
+    /// ID of the call that made the block; a resize does not change it. `None` if the call frees
+    /// null.
     pub block: Option<u32>,
     pub what: What,
 }
@@ -170,7 +171,7 @@ impl Script {
         self.calls.iter().copied().map(change).collect()
     }
 
-    /// Returns the number of the function of this name.
+    /// Returns the number of the function of this name, if the recording contains it.
     pub(super) fn function(&self, name: &str) -> Option<u8> {
         let place = self.recording.functions.iter().position(|own| own == name);
         place.and_then(|place| u8::try_from(place).ok())
@@ -199,7 +200,8 @@ impl Script {
                 time: Time(0),
             }))?;
         }
-        // Current number of each block.
+        // Current number of each block in the written trace, by the ID of the call that made the
+        // block.
         let mut numbers = HashMap::new();
         let mut next = 0;
         for (place, call) in self.calls.iter().enumerate() {
@@ -222,7 +224,9 @@ impl Script {
 }
 
 impl Call {
-    /// Returns the operation for a trace; `old` is the current number of the block.
+    /// Returns this call as an operation of the trace to write. `old` is the number that the call's
+    /// block has in that trace before this call. Calls that make a block, and frees of null, ignore
+    /// it.
     fn operation(&self, old: u64) -> Operation {
         match self.what {
             What::Make {

@@ -1,4 +1,4 @@
-//! Traces and programs that cannot be used end in one line of error.
+//! Tests that unusable traces and replay programs are refused with an error of one line.
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -9,7 +9,8 @@ use std::fs::File;
 
 use crate::program::{Program, recording};
 
-/// Compiles a trace from bytes.
+/// Compiles a trace from bytes. Returns the value of `cut_off`, or the error, and checks that the
+/// error is one line.
 fn outcome(trace: &[u8], process: Option<u32>) -> Result<Option<u64>, String> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(trace).expect("it can be written");

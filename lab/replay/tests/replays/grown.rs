@@ -1,4 +1,4 @@
-//! Counts the pages that a replay writes in a block that replaces a smaller one.
+//! Tests the number of pages that a replay writes in a resized block.
 
 use std::sync::Mutex;
 
@@ -61,7 +61,8 @@ impl Heap for Counted {
     }
 }
 
-/// Returns the number of written pages of a block that is resized through `sizes`, in MiB.
+/// Returns the number of written pages of a block that is resized from each of `sizes` to the next.
+/// `sizes` are in MiB.
 fn written(sizes: &[usize], touch: Touch) -> usize {
     let mut program = Program::new(1);
     for (place, size) in sizes.iter().enumerate() {
@@ -90,8 +91,8 @@ fn written(sizes: &[usize], touch: Touch) -> usize {
     heap.pages.into_inner().expect("no thread panicked")[0]
 }
 
-/// Asserts that `pages` is close to `mib` MiB. Allows for pages that a block shares at its
-/// beginning.
+/// Asserts that `pages` amount to about `mib` MiB. The tolerance covers a block that does not begin
+/// on a page boundary.
 #[track_caller]
 fn assert_near(pages: usize, mib: f64) {
     let expected = mib * (MIB / PAGE) as f64;

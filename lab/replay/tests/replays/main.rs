@@ -1,4 +1,4 @@
-//! Replays traces at every speed: each block is freed once, after it was made; the right blocks are
+//! Tests replays at every speed: each block is freed once, after it was made; the right blocks are
 //! live at the end; and no replay hangs.
 
 mod damage;

@@ -1,4 +1,4 @@
-//! Shortens failing programs to the calls on which the failure depends.
+//! Tests that failing programs are shortened to the calls on which the failure depends.
 
 use std::fs::File;
 

@@ -95,8 +95,8 @@ impl Kind {
     }
 }
 
-/// Returns the claims of a kind as a table. Targets are in their own order, claims are sorted by
-/// verdict.
+/// Returns the claims of a kind as a table. Targets keep the order of the collection, and published
+/// claims are sorted by verdict.
 pub(crate) fn claims(collection: &Collection, kind: Kind) -> Vec<Column> {
     let mut ordered = kind.own(&collection.claims);
     if kind == Kind::Sentences {

@@ -26,7 +26,8 @@ pub enum Figure {
     Wall,
     /// User and system time together.
     Processor,
-    /// Peak memory of the largest process; if no rival was compared on it, peak memory of the tree.
+    /// Peak memory of the largest process; if no rival was compared on it, peak memory of the
+    /// process tree.
     Memory,
 }
 
@@ -170,8 +171,8 @@ impl<'a> Rival<'a> {
         self.compared[figure as usize]
     }
 
-    /// Returns the comparison on a figure whose verdict may determine the conclusion: the figure is
-    /// judged, and a replay at this speed supports a claim on it.
+    /// Returns the comparison on a figure if its verdict may determine the conclusion: the figure
+    /// must be judged, and a replay's speed must support a claim on it.
     fn deciding(&self, figure: Figure) -> Option<&'a Comparison> {
         let judged = |one: &&Comparison| one.verdict != Verdict::NotJudged;
         let known = self.on(figure).filter(judged);

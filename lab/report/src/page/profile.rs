@@ -192,8 +192,8 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns the columns that have headings. Columns of bars have none, because drawings replace
-/// them.
+/// Returns the columns with headings. Columns without headings contain bars, which a drawing
+/// replaces on the page.
 fn without_bars(mut columns: Vec<Column>) -> Vec<Column> {
     columns.retain(|column| !column.head.is_empty());
     columns

@@ -261,7 +261,8 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
         let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
         look.marker(at(point), 4.5, Some(&says))
     };
-    // A line from an earlier value to the name would cross the other curves.
+    // The line from a curve to its name exists only if the curve reaches the last value. From an
+    // earlier value, the line would cross the other curves.
     let tie = (last.place >= paper.last).then(|| {
         let [px, py] = at(last);
         canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]])

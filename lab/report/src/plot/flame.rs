@@ -15,7 +15,7 @@ use super::palette::COLOURS;
 use crate::foreign;
 use crate::words::fraction;
 
-/// Height of a function.
+/// Height of a function's row.
 const ROW: f64 = 17.0;
 /// Maximum depth of the drawing, in functions.
 const DEEPEST: usize = 48;

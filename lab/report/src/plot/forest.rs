@@ -26,7 +26,8 @@ struct Layout {
     row: f64,
     /// Distance from a row's upper edge to its interval.
     middle: f64,
-    /// Whether the names and the figures are above the intervals.
+    /// Whether the drawing is for narrow screens: the names and the figures are above the
+    /// intervals.
     is_narrow: bool,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Group<'a> {
     pub(crate) others: String,
     /// At least two races, from left to right.
     pub(crate) races: Vec<At<'a>>,
-    /// Degradation of each allocator, if it is known with its intervals.
+    /// Curves of the degradation, one for each allocator; empty for races without a recorded sweep.
     pub(super) curves: Vec<&'a ScalingCurve>,
     /// Whether all values are numbers above 0, which a logarithmic axis requires.
     pub(crate) by_logarithm: bool,

@@ -168,7 +168,8 @@ const SHAPES: [&[[f64; 2]]; OTHERS] = [
 /// The looks of all names. A name has the same colour in every drawing of a page and of a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks {
-    /// Name of the first race's baseline. Without races, the system's allocator if it was searched.
+    /// Name of the first race's baseline. Without races, `system` if the results contain searches
+    /// for its memory limits.
     baseline: Option<String>,
     /// The other names. Their positions determine their looks.
     others: Vec<String>,

@@ -80,7 +80,8 @@ impl Scale {
             return chosen;
         }
         let apart = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| far(pair[0], pair[1]));
-        // A round step may be up to 2.5 times as wide as an even division into `count` steps.
+        // A round step may be up to 2.5 times as wide as an even division into `count` steps, so
+        // several counts are tried.
         let even = [4.0, 6.0, 8.0].map(|count| self.round_ticks(count));
         let even = even.into_iter().filter(apart);
         even.chain([chosen])

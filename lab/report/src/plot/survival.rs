@@ -33,12 +33,12 @@ impl Row<'_> {
         peaks.find(|peak| *peak > 0)
     }
 
-    /// Returns the smallest limit of a kind of search.
+    /// Returns the smallest limit of one kind of search. `kind` is an index into [`KINDS`].
     fn smallest(&self, kind: usize) -> Option<u64> {
         self.searches[kind]?.smallest_bytes
     }
 
-    /// Formats the smallest limit of a kind of search.
+    /// Formats the smallest limit of one kind of search. `kind` is an index into [`KINDS`].
     fn told(&self, kind: usize) -> String {
         let once = self.searches[kind].is_some_and(Survival::tried_once);
         match self.smallest(kind) {
@@ -292,7 +292,8 @@ mod tests {
         assert_eq!(whiskers, 6, "each point on the range of its runs");
     }
 
-    /// A search with one run per limit may stop at a limit under which another run would fail.
+    /// A search with one run per limit may stop at a limit under which another run would fail. The
+    /// drawing therefore marks the limit with `one run`, and shows no slowdown.
     #[test]
     fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
         let searches = [
@@ -310,7 +311,8 @@ mod tests {
         assert!(drawn[0].caption.contains("one run"));
     }
 
-    /// Results of older versions contain no ranges.
+    /// A multiple at which a run failed has no point. No point has a range, as in results of older
+    /// versions.
     #[test]
     fn a_limit_under_which_a_run_failed_leaves_a_gap() {
         let mut one = search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]);

@@ -1,7 +1,7 @@
 //! Removal of invisible points of a curve, by the algorithm of Ramer, Douglas and Peucker.
 
-/// Maximum displacement of a removed point, in units of the drawing. A line is at least one unit
-/// wide.
+/// Maximum distance of a removed point from the drawn line, in units of the drawing. A line is at
+/// least one unit wide, so the change is invisible.
 const NEAR: f64 = 0.3;
 
 /// Returns a subset of the points, including the first and the last. Every other point is within

@@ -74,13 +74,13 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Returns the function that requested the blocks and its callers, without functions that only
-    /// pass a request on to an allocator.
+    /// Returns the functions of the stack, innermost first, without those that only pass a request
+    /// on to an allocator.
     pub(crate) fn shown(&self) -> &[String] {
         from_requester(&self.names)
     }
 
-    /// Returns the function that requested the blocks.
+    /// Returns the function that requested the blocks; empty if no function is known.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
@@ -91,7 +91,7 @@ impl Called {
     }
 }
 
-/// Formats the function that requested a block and its callers on one line.
+/// Formats a stack on one line: the function that requested a block, then its callers.
 pub(crate) fn told(names: &[String]) -> String {
     names.join(" < ")
 }
@@ -203,7 +203,7 @@ pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     }
 }
 
-/// Returns the name of a function without its parameters and without long arguments of templates.
+/// Returns the name of a function without its parameters and without long template arguments.
 pub(crate) fn function(name: &str) -> String {
     let whole: String = foreign::line(name).chars().take(LOOKED_AT).collect();
     let bare = whole.strip_suffix(" const").unwrap_or(&whole);
@@ -214,14 +214,15 @@ pub(crate) fn function(name: &str) -> String {
     foreign::shorten(&without_arguments(bare), NAME)
 }
 
-/// Returns a name with `<…>` in place of long arguments of templates: `std::map<…>::insert`.
+/// Returns a name with `<…>` in place of long template arguments: `std::map<…>::insert`.
 fn without_arguments(name: &str) -> String {
     let mut short = String::new();
     let mut rest = name;
     while let Some(begin) = rest.find('<') {
         let (head, tail) = rest.split_at(begin);
         short.push_str(head);
-        // `operator<` has no arguments, and `<T as Trait>::f` begins with a type.
+        // The `<` of `operator<` and the `<` at the start of `<T as Trait>::f` begin no template
+        // arguments.
         let is_template = !short.is_empty() && !short.ends_with("operator");
         rest = match end_of_arguments(tail).filter(|end| is_template && *end > ARGUMENTS) {
             Some(end) => {

@@ -138,7 +138,7 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
-    // A function with less than a hundredth of the bytes explains nothing.
+    // A function with less than a hundredth of the bytes explains nothing, so it is not named.
     let known = functions
         .iter()
         .filter(|(_, of)| of.at_peak.bytes > total / 100);
@@ -154,7 +154,8 @@ pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
 }
 
-/// Returns the stacks of all processes that may leak, the fastest growing first.
+/// Returns the suspected leaks of all processes: stacks whose live bytes only grow, the fastest
+/// growing first.
 fn suspects(profile: &Profile) -> Vec<Suspect> {
     let processes = profile.processes.iter();
     let mut all: Vec<Suspect> = processes

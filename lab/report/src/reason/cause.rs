@@ -51,8 +51,8 @@ fn page_faults(
 ) -> Option<Cause> {
     let faults = |row: &EntrantResult| median(row.minor_faults.as_ref());
     let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
-    // A page fault takes time only in the kernel, so it cannot save more than the time in the
-    // kernel.
+    // Page faults take time only in the kernel, so fewer faults cannot save more than the saved
+    // time in the kernel.
     let time = (fewer * result.machine.fault_s?).min(in_kernel);
     let times = faults(rows[1])? / faults(rows[0])?.max(1.0);
     let share = (time / saved).min(1.0);
@@ -111,8 +111,8 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     (saved > 0.0).then_some(saved)
 }
 
-/// Returns the share of the saved processor time that is saved in calls of the allocator; `None` if
-/// it is negligible or unknown.
+/// Returns the share of the saved processor time that allocator calls explain. Returns `None` if
+/// the share is unknown, negligible, or large enough to be the cause.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)

@@ -96,12 +96,12 @@ fn ahead(result: &RaceResult) -> Ahead {
     }
     let known = rows.iter().filter_map(|(_, ends)| *ends);
     let limit = known.map(|[_, high]| high).fold(f64::INFINITY, f64::min);
-    // Nothing was shown about an entrant without an interval.
+    // An entrant without an interval was not shown to be slower, so it is among the leaders.
     let ahead = rows
         .into_iter()
         .filter(|(_, ends)| ends.is_none_or(|[low, _]| low <= limit));
     let mut names: Vec<String> = ahead.map(|(name, _)| name).collect();
-    // Sort by the order of the request, which is the same at all values.
+    // Sort by the order of the request, so that the same leaders have the same order at all values.
     let asked = |name: &String| {
         let mut entrants = result.entrants.iter();
         entrants.position(|entrant| foreign::name(&entrant.allocator) == *name)
@@ -218,11 +218,11 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     match compared.as_slice() {
         [] => None,
         [one] => Some(format!(
-            "Compared with {baseline}, {name} is {}.",
+            "Compared with {baseline} in wall time, {name} is {}.",
             told(one)
         )),
         [least, .., most] => Some(format!(
-            "Compared with {baseline}, {name} is between {} and {}.",
+            "Compared with {baseline} in wall time, {name} is between {} and {}.",
             told(least),
             told(most)
         )),
@@ -305,13 +305,13 @@ fn not_counted(values: &[Value<'_>]) -> Option<String> {
     })
 }
 
-/// Formats the probability of a false verdict at each value.
+/// Formats the largest probability of a false verdict at any value; `None` if it is unknown.
 fn risk(values: &[Value<'_>]) -> Option<String> {
     let known = values.iter().filter(|value| value.ahead != Ahead::Unknown);
     let alphas = known.map(|value| value.result.alpha);
     let alpha = alphas.filter(|alpha| alpha.is_finite()).reduce(f64::max)?;
     Some(format!(
-        "Each value is judged by the intervals of its own race, with at most {} risk of a false verdict.",
+        "Each value is judged by the intervals of wall time in its own race, with at most {} risk of a false verdict.",
         words::fraction(alpha)
     ))
 }

@@ -126,7 +126,7 @@ impl PagingCell {
         holder.name_of(self.allocator.as_ref())
     }
 
-    /// Returns whether `key` identifies this cell by experiment and row, such as `paging/random
+    /// Returns whether `key` consists of the cell's experiment and name, such as `paging/random
     /// reads`.
     pub fn is(&self, key: &str) -> bool {
         let name = key

@@ -41,7 +41,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the total number of times.
+    /// Returns the number of measured times.
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
     }

@@ -2,8 +2,8 @@
 //! about the growth of a time from the first value to another, while the machine drifts.
 //!
 //! In every round, the values take turns in a new random order. In its turn, a value runs every
-//! entrant once. The growth of an entrant is judged by the ratios within each round, as rivals are
-//! within a race.
+//! entrant once. The rule judges the growth of an entrant by the ratios within each round, as it
+//! judges rivals within a race.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -81,7 +81,8 @@ impl Working<'_> {
 /// The times of every entrant at every value, in the order of the rounds.
 type Times = Vec<Vec<Vec<f64>>>;
 
-/// Runs a sweep with this number of entrants and values, either in turns or one race after another.
+/// Runs a sweep with these numbers of entrants and values, either in turns or one race after
+/// another.
 fn sweep(
     machine: Machine,
     [entrants, values]: [usize; 2],

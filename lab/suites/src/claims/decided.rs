@@ -29,11 +29,12 @@ struct Standing {
 }
 
 impl Suite {
-    /// Returns the entrants that are decided at this point of a race. Only targets on ratios with
-    /// `family = "race"` that apply to all comparisons matter, and only comparisons of two entrants
-    /// that have not failed. An entrant is decided if each of its comparisons for such targets has
-    /// an interval wholly inside or wholly outside the target's range, or if it has no such
-    /// comparison. The verdicts use the same intervals, so they always agree with this decision.
+    /// Returns the entrants that are decided at this point of a race. An entrant is decided if each
+    /// of its comparisons that matter has an interval wholly inside or wholly outside the target's
+    /// range, or if none of its comparisons matters. A comparison matters if neither entrant has
+    /// failed, and if a target on ratios requires it. Such a target has `family = "race"` and
+    /// applies to all comparisons. The verdicts use the same intervals, so they always agree with
+    /// this decision.
     pub fn decided(&self, member: &Member) -> Decided {
         let standings = self.standings(member);
         let rows = member.result.entrants.iter();

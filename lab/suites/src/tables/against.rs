@@ -150,8 +150,8 @@ fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>>
 }
 
 /// Makes the table of geometric means over all races, with one row for each rival. If the plan
-/// requires it, the last row compares with the rival with the smallest figure in each race, and the
-/// target applies to this row.
+/// requires it, the last row compares the allocator with the rival that has the smallest figure in
+/// each race, and the target applies to this row.
 pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let mean = |to: &[Available<'_>], comparisons: usize| {

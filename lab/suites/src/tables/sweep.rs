@@ -78,7 +78,7 @@ pub(super) fn cells(
     Some((heads.collect(), rows, failures(suite, &found)))
 }
 
-/// Makes the table of the maximum over the first runs of each cell.
+/// Makes the table of the maximum of a figure over the first runs of each cell.
 pub(super) fn largest(
     suite: &Suite,
     cells: &[String],

@@ -1,4 +1,4 @@
-//! Invented races.
+//! Helpers that invent races.
 
 #![allow(dead_code)] // Each test program uses a different part.
 

@@ -1,9 +1,9 @@
 //! Turns bytes into a trace and reads the trace to its end. The reader must not panic, and its
 //! memory must stay within a limit.
 //!
-//! Checksums would keep a fuzzer out, so the target computes them. The first byte has the flags of
-//! the whole trace. Then follow pieces. Each has a byte of flags, a length, and content, which
-//! becomes the content of a chunk.
+//! Checksums would keep a fuzzer out, so the target computes them. The first byte of the input
+//! contains the flags of the whole trace. A sequence of pieces follows: each has a byte of flags, a
+//! length, and content, which becomes the content of a chunk.
 
 #![no_main]
 
@@ -26,8 +26,8 @@ static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// of one chunk, which take a few times their length in the file.
 const MOST_MEMORY: usize = 64 << 20;
 
-/// Number of bytes of content after which a trace for the tools gets no further chunk. The tools
-/// keep its live blocks in memory.
+/// Number of bytes of content after which a trace with the flag [`whole::TOOLS`] gets no further
+/// chunk, because the tools keep its live blocks in memory.
 const MOST_CONTENT: usize = 64 << 10;
 
 /// Number of input bytes between two lines of progress on standard error.
@@ -42,7 +42,7 @@ thread_local! {
 
 /// Flags of the whole trace.
 mod whole {
-    /// Leaves every other chunk of operations unvisited.
+    /// Visits only every other chunk of operations.
     pub const SKIP: u8 = 1;
     /// Removes the last byte of the trace.
     pub const CUT: u8 = 2;
@@ -64,7 +64,8 @@ mod piece {
     pub const LENGTH: u8 = 4;
     /// Takes the number of operations from the end of the content.
     pub const COUNT: u8 = 8;
-    /// Repeats the content, up to the limit of a chunk if the highest three bits are set, too.
+    /// Repeats the content up to 32 KiB, or up to the limit of a chunk if the highest three bits
+    /// are set, too.
     pub const REPEATED: u8 = 16;
 }
 
@@ -87,8 +88,9 @@ fn header(mode: u8) -> Vec<u8> {
     bytes
 }
 
-/// Appends a chunk with correct checksums. With `large`, repeated content may reach the limit of a
-/// chunk. Returns the content's length.
+/// Appends a chunk with correct checksums. If `kind` has the flag `REPEATED`, repeats the content
+/// up to 32 KiB, or with `large` up to the limit of a chunk for some kinds. Returns the content's
+/// length.
 fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: bool) -> usize {
     let mut content = content.to_vec();
     if kind & piece::REPEATED != 0 && !content.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! malloc-bench keeps blocks in a table whose length is the maximum number of live blocks, so
 //! numbers of freed blocks are used again. Its format has no number for a block of 0 bytes, and
-//! requires that every other block is freed.
+//! requires that all larger blocks are freed.
 
 use std::io::Write;
 
@@ -47,7 +47,7 @@ fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a message within another one.
+/// Encodes a message as a field of another message.
 fn nested(field: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![field << 3 | 2];
     put(&mut bytes, content.len() as u64);

@@ -14,7 +14,7 @@ use crate::records::Record;
 
 pub use text::text;
 
-/// A format that contains one process, and no failed calls.
+/// Export format of another tool. It contains one process, and no failed calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Lines of Android's `memory_replay`, and of `record_allocs` in its malloc debug.

@@ -1,4 +1,4 @@
-//! Traces are read as they were written, and damaged ones are refused.
+//! Tests that traces are read back as they were written, and that damaged traces are refused.
 
 use crate::support::{generate, recording};
 use heapdrome_trace::{Ending, Operation, Reader, Record, Step, Time, TraceError, VERSION, Writer};

@@ -1,4 +1,4 @@
-//! Reads traces in another language, by a script that follows the page on the format.
+//! Tests that a Python script that follows `docs/trace-format.md` can read traces.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -21,12 +21,12 @@ const TRACES: &str = "TRACES";
 /// Mean lengths of runs of makes or frees in generated traces. The end of a run is unpredictable.
 const RUNS: [u32; 3] = [2, 8, 32];
 
-/// Minimum mean length of runs at which loading must reach the goal. In shorter runs, mispredicted
-/// branches alone take as long as all of zstd.
+/// Minimum mean length of runs at which the test limits the time to load a trace. In shorter runs,
+/// mispredicted branches alone take as long as all of zstd.
 const PREDICTABLE: u32 = 32;
 
-/// Returns a trace of two threads with many sizes, whose frees mostly take young blocks. Makes and
-/// frees follow each other in runs of the mean length `run`.
+/// Returns a trace of two threads with many sizes. Most freed blocks are young. Makes and frees
+/// follow each other in runs of the mean length `run`.
 fn trace(run: u32) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
     let mut random = ChaCha8Rng::seed_from_u64(1);

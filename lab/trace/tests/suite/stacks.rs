@@ -1,5 +1,5 @@
-//! Stacks and sampling: traces that are read back, tools that keep stacks, and damage that is
-//! refused.
+//! Tests that traces with stacks and sampled traces are read back, that the tools keep stacks, and
+//! that damaged stacks are refused.
 
 use heapdrome_trace::{
     Chunk, Damage, Module, Operation, Reader, Record, Recording, Stack, Step, Time, TraceError,

@@ -1,4 +1,4 @@
-//! Summarizes, cuts, merges and exports traces.
+//! Tests that summarize, cut, merge and export traces.
 
 use heapdrome_trace::{
     Beginning, Chunk, Ending, Foreign, Operation, Process, Reader, Record, Recording, Step,

@@ -74,7 +74,8 @@ pub fn clock() -> u64 {
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
-/// Number of tries from which [`calibrate`] determines the maximum duration of a try.
+/// Number of tries from which [`calibrate`] determines the maximum duration of an uninterrupted
+/// try.
 const FIRST_TRIES: usize = 127;
 
 /// Number of tries of which [`calibrate`] takes the mean.
@@ -84,8 +85,9 @@ const TRIES: u64 = 1024;
 /// median is not used, because it may be 0 if the counter advances in long steps.
 const INTERRUPTED: u64 = 4;
 
-/// Returns the ticks that the timing of a call takes itself: the mean of many uninterrupted tries
-/// with a function that does nothing. Returns 0 if the calling thread may not read the counter.
+/// Returns the number of ticks that the timing itself adds to a call: the mean of many
+/// uninterrupted tries with a function that does nothing. Returns 0 if the calling thread may not
+/// read the counter.
 ///
 /// Some processors' counters advance in steps as long as a try. So the median or the minimum of all
 /// tries would be wrong by a part of a step in every call.

@@ -132,7 +132,7 @@ pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
     Some(choose())
 }
 
-/// Looks a symbol up in a GNU hash table.
+/// Returns the symbol that defines `name`, from the GNU hash table; `None` if there is none.
 ///
 /// # Safety
 /// `tables` belong to a loaded object and have a GNU hash table.
@@ -172,7 +172,7 @@ unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// Looks a symbol up in a System V hash table.
+/// Returns the symbol that defines `name`, from the System V hash table; `None` if there is none.
 ///
 /// # Safety
 /// `tables` belong to a loaded object and have a System V hash table.
@@ -202,8 +202,8 @@ unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// Returns the symbol at `index` if it defines `name` for other objects. Also returns whether only
-/// programs that were linked against an old version of the object may use it.
+/// Returns the symbol at `index` if it defines `name` for other objects, and whether only programs
+/// that were linked against an old version of the object may use it.
 ///
 /// # Safety
 /// `index` is within the tables of a loaded object.

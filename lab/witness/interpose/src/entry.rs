@@ -17,8 +17,8 @@ use crate::slots::{SLOT_BYTES, SLOTS};
 const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
 const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
 
-// Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. Clobbers r8 and
-// rcx.
+// Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. If they are 2^47
+// or more, jumps to label 3 instead. Clobbers r8 and rcx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_bytes {
     ($($into_r8:literal)+) => {
@@ -32,7 +32,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
+// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
+// second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -109,8 +110,8 @@ macro_rules! entry {
     };
 }
 
-// Adds the requested bytes, which `$into_x12` loads, to the counter at `[x10 + 8]`. Clobbers x9 to
-// x13.
+// Adds the requested bytes, which `$into_x12` loads, to the counter at `[x10 + 8]`. If they are
+// 2^47 or more, jumps to label 3 instead. Clobbers x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! add_bytes {
     ($($into_x12:literal)+) => {
@@ -128,7 +129,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds the bytes that the arguments request to the counter: for calloc, `first times second`.
+// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
+// second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

@@ -1,7 +1,8 @@
 //! Behaviour of an entry point if no later library defines its function.
 //!
 //! A program usually refers to such a function by a weak reference. Without this library, the
-//! program would find the function missing.
+//! program would find the function missing. With it, the program finds the entry point, which
+//! therefore needs a replacement for the function.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;

@@ -184,7 +184,8 @@ struct Folder<'a> {
     length: Option<usize>,
 }
 
-/// Writes the path of this library's folder, with its last slash, and returns its length.
+/// Writes the path of this library's folder, with its last slash, to `path`. Returns its length;
+/// `None` if the path is unknown or too long.
 fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
     let mut folder = Folder { path, length: None };
     // SAFETY: `visit` casts the data back to the type of `folder`.

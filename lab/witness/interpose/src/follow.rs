@@ -95,7 +95,8 @@ pub unsafe extern "C" fn follow() {
     )
 }
 
-/// Removes the block that a call frees from the live blocks, and returns the function to call.
+/// Prepares a call: if it frees or resizes a block, removes that block from the live blocks.
+/// Returns the address of the function to call.
 extern "C" fn before(call: &mut FollowedCall) -> usize {
     let old = match deed(slots::index(call.call.slot)) {
         Deed::Frees | Deed::Resizes(_) => forget(call.call.arguments[0]),
@@ -136,8 +137,9 @@ fn note(address: usize, size: u64) {
     live(address, Block { size, thread });
 }
 
-/// Counts a block as live. The sum is signed, because a forked child may lack a block that another
-/// thread of its parent was about to add.
+/// Counts a block as live. The sum of live bytes is signed, because it may become negative in a
+/// forked child. If another thread forks between the two steps below, the child's table has a block
+/// that its sum lacks.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {
@@ -149,8 +151,9 @@ fn live(address: usize, block: Block) {
     }
 }
 
-/// Removes a block from the live blocks. Precedes the call that frees the block, because another
-/// thread may get the address immediately afterwards.
+/// Removes the block at `address` from the live blocks, and returns it; `None` if it was not
+/// followed. Runs before the call that frees the block, because another thread may get the address
+/// as soon as the block is freed.
 fn forget(address: usize) -> Option<Block> {
     let block = shadow::take(address)?;
     let followed = record::followed();

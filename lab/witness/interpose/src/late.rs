@@ -30,10 +30,10 @@ struct FileHeader {
     program_header_count: u16,
 }
 
-/// Stores the last object that was loaded with the program.
+/// Stores in `LAST` the last object that was loaded with the program.
 pub fn begin() {
-    // SAFETY: the loader fills its list before constructors run. No thread that an earlier
-    // constructor may have started is assumed to load or unload an object now.
+    // SAFETY: the loader fills its list before constructors run. The code assumes that threads of
+    // earlier constructors do not load or unload objects now.
     unsafe {
         let mut last = system::_r_debug.objects;
         while !last.is_null() && !(*last).next.is_null() {

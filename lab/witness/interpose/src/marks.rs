@@ -96,7 +96,8 @@ fn chunk(address: usize) -> Option<&'static AtomicPtr<AtomicU32>> {
     Some(unsafe { &*directory.add(address >> CHUNK_BITS) })
 }
 
-/// Returns the word that contains an address's bit, and that bit.
+/// Returns the word that contains an address's bit, and that bit as a mask; `None` if the word is
+/// not mapped.
 fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
     let words = chunk(address)?.load(Ordering::Acquire);
     if words.is_null() {

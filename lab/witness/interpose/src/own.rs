@@ -1,4 +1,6 @@
 //! State that the threads of this process share while it is recorded.
+//!
+//! An image is one program that runs in one process. It is identified by [`Ring::image`].
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -25,7 +27,7 @@ pub struct Own {
     pub cursor: AtomicPtr<Ring>,
     /// Number of rings that this process has created.
     pub made: AtomicU32,
-    /// Not 0 if this process has written its mappings.
+    /// Not 0 if this process has written the list of its memory mappings to a file.
     pub mapped: AtomicU32,
 }
 
@@ -75,7 +77,7 @@ pub fn control() -> Option<&'static Control> {
 #[inline]
 pub fn state() -> u32 {
     // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
-    // exceeds ALONE before a second thread hands a block to another.
+    // exceeds ALONE before a block can pass from one thread to another.
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
@@ -98,7 +100,8 @@ pub fn namespace() -> u64 {
 }
 
 /// Returns the ID of the calling thread; 0 in a child of vfork, which runs as a thread of its
-/// parent. No thread has the ID 0, so the thread of such a ring is never mistaken for an ended one.
+/// parent. The kernel has no thread 0, and never reports it as ended. So a ring with the ID 0 is
+/// not taken for the ring of an ended thread.
 pub fn tid() -> u32 {
     if is_child_of_vfork() {
         0
@@ -141,7 +144,7 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: a thread sets the flag before the system call that closes the sandbox. If the call
+    // Relaxed: a thread sets the flag before the system call that enters the sandbox. If the call
     // also binds other threads, the kernel's locks order the flag before that.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }

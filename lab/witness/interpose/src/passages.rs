@@ -112,7 +112,7 @@ unsafe extern "C" fn free() {
     )
 }
 
-/// Passes a call on that may have to be recorded. Its slot is in r11.
+/// Passes on a call that may have to be recorded. Its slot is in r11.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
@@ -250,7 +250,7 @@ unsafe extern "C" fn free() {
     )
 }
 
-/// Passes a call on that may have to be recorded. Its slot is in x16.
+/// Passes on a call that may have to be recorded. Its slot is in x16.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.

@@ -48,7 +48,8 @@ pub fn current() -> *mut Record {
 pub fn renew() -> Option<(*mut Record, *mut Record)> {
     let old = RECORD.load(Ordering::Acquire);
     if old.is_null() {
-        // The parent has no record, or another of its threads was creating one.
+        // The parent has no record, or another of its threads was creating one. So the first use in
+        // the child creates a record.
         STATE.store(0, Ordering::Release);
         return None;
     }

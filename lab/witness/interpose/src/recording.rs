@@ -101,7 +101,7 @@ extern "C" fn before<const INDEX: usize>(address: usize) {
     }
 }
 
-/// Records that a block is freed or about to be resized.
+/// Records that a block is about to be freed or resized.
 #[inline(always)]
 pub fn push_freed(index: usize, address: usize) {
     let stamp = stamp(fenced_ticks);
@@ -144,7 +144,8 @@ impl Returned {
     }
 }
 
-/// Converts the `result` of a call. Returns `None` if the call requests no block.
+/// Converts the `result` of a call into a [`Returned`]. Returns `None` if the call requests no
+/// block.
 #[inline(always)]
 pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     let stamp = stamp(ticks);
@@ -179,7 +180,7 @@ pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
     push(event(code, index, block, size, stamp));
 }
 
-/// Returns the alignment that a call requests.
+/// Returns the alignment that a call requests, if its function has one.
 const fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
     match index {
         // memalign, aligned_alloc

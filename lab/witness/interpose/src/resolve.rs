@@ -100,7 +100,7 @@ fn fill(index: usize) {
         Some(found) => bind(index, &found),
         None => {
             // Nearly every replacement calls another function of this library, which counts the
-            // call.
+            // call, so this slot has no counter.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
@@ -202,8 +202,8 @@ pub fn begin() {
     }
 }
 
-/// Binds, in a child that was just forked, the functions that only objects loaded after the
-/// program's start define. The first call to such a function would wait for the loader's lock,
+/// In a child that was just forked, binds the functions that are defined only by objects loaded
+/// after the program's start. The first call to such a function would wait for the loader's lock,
 /// which a thread of the parent may have held.
 fn bind_late() {
     if !late::any() {

@@ -38,8 +38,8 @@ const SPARES: u32 = 16;
 /// Thread ID of a ring that was created in advance. No thread has this ID.
 const SPARE: u32 = u32::MAX;
 
-/// Maximum number of rings that are searched for one whose thread has ended, before a new ring is
-/// created.
+/// Maximum number of rings that a thread examines to find one whose thread has ended, before it
+/// creates a new ring.
 const LOOKS: usize = 16;
 
 /// Stores the path of the object that serves malloc.
@@ -199,7 +199,8 @@ fn open() -> bool {
     true
 }
 
-/// Returns a ring for the calling thread, which holds the lock on the rings.
+/// Returns a ring for the calling thread, which holds the lock on the rings; `None` if recording is
+/// over or no file can be created.
 fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     begin_process()?;
     let tid = tid();
@@ -211,8 +212,8 @@ fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     Some(ring)
 }
 
-/// Runs `work` while it holds the lock on the rings. Blocks signals, because a handler that
-/// allocates would wait for the lock that its own thread holds.
+/// Runs `work` under the lock on the rings. Blocks signals, because a handler that allocates would
+/// wait for the lock that its own thread holds.
 fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     let before = kernel::block_signals(u64::MAX);
     // Acquire: pairs with the release below, so the list of rings is complete.
@@ -277,7 +278,8 @@ fn begin_process() -> Option<()> {
 
 /// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
-    // Several processes may begin during one beat of the collector.
+    // Without the counter, several processes may begin during one beat of the collector, so the
+    // process ID makes their identities distinct.
     let distinct = if clock::may_read() { 0 } else { pid() };
     clock().wrapping_add(distinct.into())
 }
@@ -331,7 +333,7 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-/// Returns a new ring, in a file of this library's folder.
+/// Returns a new ring, in a file of this library's folder; `None` if the file cannot be created.
 fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
     let number = own.made.fetch_add(1, Ordering::Relaxed);
@@ -364,7 +366,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     Some(unsafe { &*ring })
 }
 
-/// Maps a new file, whose name is unique.
+/// Maps a new file with a unique name for a ring; `None` on failure.
 fn map_new(number: u32) -> Option<*mut Ring> {
     let (pid, image) = (pid(), IMAGE.load(Ordering::Relaxed));
     let name = Name::new(PREFIX, pid, image).and(number);

@@ -16,9 +16,9 @@ use crate::thread::{Thread, thread};
 /// The points that fall into a request.
 #[derive(Clone, Copy, Default)]
 pub struct Points {
-    /// The request is recorded.
+    /// Whether the request is recorded.
     pub any: bool,
-    /// The stack of the request is recorded.
+    /// Whether the stack of the request is recorded.
     pub stack: bool,
 }
 
@@ -105,7 +105,8 @@ fn step(thread: &Thread, size: u64) -> Points {
     let first = thread.until.get().wrapping_add(size);
     let means = Means::new();
     if first >= size {
-        // A signal handler requested memory in the meantime, and continued the countdown.
+        // A signal handler requested memory in the meantime, and continued the countdown. So the
+        // next point is no longer in this request.
         begin_countdown(thread, &means);
         return Points::default();
     }
@@ -126,8 +127,8 @@ fn step(thread: &Thread, size: u64) -> Points {
         means.plain.map_or(u64::MAX, |_| plain_left),
         means.stack.map_or(u64::MAX, |_| stack_left),
     );
-    // If points with a stack are no separate Poisson process, every point has a stack, or none if
-    // no stacks are taken.
+    // If the points with a stack form no separate Poisson process, either every point has a stack
+    // or, if no stacks are taken, none has.
     let all_have = means.stack.is_none() && control::stack_bytes() != 0;
     Points {
         any: has_plain || has_stack,

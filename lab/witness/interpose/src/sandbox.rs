@@ -33,7 +33,7 @@ const CLONE_VM: usize = 0x100;
 const CLONE_VFORK: usize = 0x4000;
 #[cfg(target_arch = "aarch64")]
 const SIGCHLD: usize = 17;
-/// Operations of `seccomp` that close a sandbox: strict mode, and a filter.
+/// Operations of `seccomp` that enter a sandbox: strict mode, and a filter.
 const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
 #[unsafe(no_mangle)]
@@ -46,7 +46,7 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can close a sandbox, continue in Rust. The
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
 /// latter have their arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
@@ -85,7 +85,7 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can close a sandbox, continue in Rust. The
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
 /// latter have their arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
@@ -176,8 +176,8 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Clears what a child of vfork recorded about itself in the parent's thread: its sandbox, and its
-/// right to read the counter.
+/// Clears the parent thread's records that its child of vfork entered a sandbox, and that it gained
+/// or lost the right to read the counter.
 extern "C" fn after_vfork(result: isize) -> c_long {
     // A child of vfork that calls vfork itself may be in a sandbox of its own. It then has a ring,
     // so its process has an ID.
@@ -192,7 +192,7 @@ extern "C" fn after_vfork(result: isize) -> c_long {
     result as c_long
 }
 
-/// Makes a system call that may close a sandbox.
+/// Makes a system call that may enter a sandbox.
 ///
 /// # Safety
 /// The arguments are the arguments of `syscall`.
@@ -218,7 +218,7 @@ extern "C" fn failed(result: isize) -> c_long {
     -1
 }
 
-/// Makes a system call as the C library does, and prepares this library if the call closes a
+/// Makes a system call as the C library does, and prepares this library if the call enters a
 /// sandbox.
 ///
 /// # Safety

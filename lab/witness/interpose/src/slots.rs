@@ -27,15 +27,15 @@ pub struct Slot {
     /// In recording mode: the function that records a call after it has returned, or 0.
     pub after: AtomicUsize,
     /// In recording mode: the function that records a timed call after it has returned, or 0. The
-    /// frame of a timed call contains the address of its slot plus [`TIMED`], where this field has
-    /// the offset of `after`.
+    /// frame of a timed call contains the address of its slot plus [`TIMED`]. From that address,
+    /// the offset of `after` leads to this field.
     pub timed_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,
 }
 
 impl Slot {
-    /// Returns the function that serves the calls.
+    /// Returns the address of the function that serves the calls.
     pub fn target(&self) -> usize {
         self.served.load(Ordering::Relaxed)
     }
@@ -44,7 +44,7 @@ impl Slot {
 /// Distance of `timed_after` from `after` in bytes.
 pub const TIMED: usize = offset_of!(Slot, timed_after) - offset_of!(Slot, after);
 
-/// Distance of two slots in bytes.
+/// Distance in bytes between the starts of two consecutive slots.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
 /// Returns the index in [`FUNCTIONS`] of the function with this slot.

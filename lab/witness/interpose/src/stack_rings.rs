@@ -51,7 +51,7 @@ fn write_maps(name: &Name) {
 /// Value of [`Ring::stacks`] if there can be no ring of stacks.
 const NO_STACKS: usize = 1;
 
-/// Creates the ring of stacks that belongs to a ring, and returns its address.
+/// Creates the ring of stacks for a ring of calls. Returns its address, or `NO_STACKS` on failure.
 #[cold]
 fn make_stacks(ring: &Ring) -> usize {
     if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {

@@ -50,7 +50,8 @@ pub extern "C" fn is_timed() -> bool {
     if seed == 0 {
         // Threads of one process differ by address, and processes by time.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
-        // The first distance of a thread begins before its first call, which is the current call.
+        // The first distance of a thread begins before its first call. The current call is that
+        // first call, so it counts towards the distance.
         if let Some(left) = calls_before_next(&mut seed).checked_sub(1) {
             thread.until_timed.set(left);
             thread.timing_seed.set(seed | 1);
@@ -123,7 +124,8 @@ fn note(span: &Span) {
     let Some(timing) = of_thread(thread) else {
         return;
     };
-    // The processor time of the process does not include the time for which the thread slept.
+    // Exclude the time for which the thread slept, because the processor time of the process does
+    // not include it.
     let recording = span.recording.wrapping_sub(thread.slept.get());
     // Relaxed: the collector reads the sums after the process has ended. Additions are atomic,
     // because a signal handler may be timed as well.

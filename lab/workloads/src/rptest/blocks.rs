@@ -90,7 +90,7 @@ impl<'a, H: Heap> Blocks<'a, H> {
     }
 
     /// Creates the access of a thread that is one of many. Each `number` draws different sizes.
-    /// Unlike with a stream, a large number costs no more than a small one.
+    /// Unlike in [`new`](Self::new), a large number costs no more than a small one.
     pub(crate) fn of_task(kind: &'a Kind, heap: &'a H, account: &'a Account, number: u64) -> Self {
         let seed = mix(mix(kind.seed) ^ number);
         Self {

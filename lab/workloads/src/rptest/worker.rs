@@ -31,8 +31,8 @@ pub(crate) struct Plan {
 /// State that is shared by the threads that were started together.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Number of times that any thread has ended its loops of a pass. The thread then sends nothing
-    /// more in that pass.
+    /// Number of passes whose loops have ended, summed over all threads. A thread that has ended
+    /// the loops of a pass sends nothing more in that pass.
     ended: AtomicU64,
     at_end: Mutex<Memory>,
     /// Size of the address space of all threads' stacks.

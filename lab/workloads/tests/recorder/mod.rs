@@ -25,7 +25,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault that begins with the allocation of the given number.
+/// Fault of the allocation with the given number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),
@@ -214,7 +214,7 @@ pub fn shadow_peak(events: &[Event]) -> u64 {
     sums.max().unwrap_or(0)
 }
 
-/// Returns the number of times that the last block in use is freed.
+/// Returns the number of times that the heap becomes empty.
 pub fn times_empty(events: &[Event]) -> usize {
     let mut now = 0_u64;
     let after = events.iter().filter_map(|event| {

@@ -77,8 +77,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Empties the heaps that ended threads left with blocks and that no thread has taken over
-    /// since the last call, or `all` of them.
+    /// Empties the heaps that ended threads left with blocks in an earlier epoch and that no thread
+    /// has taken over since. If `all` is true, also empties those of this epoch.
     fn empty_unclaimed(&self, all: bool) {
         loop {
             let Some(heap) = self.list.lock().take_kept(all) else {
@@ -91,8 +91,8 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().age_kept();
     }
 
-    /// Gives all blocks of an ended thread's heap back to their slabs, and discards the slots of its
-    /// magazines.
+    /// Gives all blocks of an ended thread's heap back to their slabs, and discards the slots of
+    /// its magazines.
     #[cold]
     pub(super) fn empty(&self, heap: HeapRef) {
         for (class, magazine) in heap.magazines() {
@@ -129,7 +129,8 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Gives all blocks in depots back to their slabs, and empty slabs to the pool.
+    /// Gives all blocks in depots, and in the heaps of ended threads, back to their slabs. Then
+    /// gives empty slabs back to the pool.
     #[cold]
     pub fn release_kept(&self) {
         self.empty_unclaimed(true);

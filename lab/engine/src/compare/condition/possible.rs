@@ -64,7 +64,8 @@ impl Condition {
             .count()
     }
 
-    /// Describes the shortage if one of the results has too few runs for an interval.
+    /// Returns a description of the shortage if one of the results has too few runs for an
+    /// interval.
     fn too_few(&self, [old, new]: [usize; 2]) -> Option<String> {
         let (runs, which) = if old <= new {
             (old, "old")

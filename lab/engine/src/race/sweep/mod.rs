@@ -25,9 +25,9 @@ use scaling::{Found, WORK, Work, scaling, work_not_found};
 pub use points::check_parameters;
 pub use whole::Whole;
 
-/// Default limit of the degradation per processor that defines the knee of a curve. At the limit,
-/// processors times wall time per work is a quarter above its value in the first race, an
-/// efficiency of 80%.
+/// Default maximum degradation per processor up to the knee of a curve. At this maximum, the
+/// product of processors and wall time per unit of work is a quarter above its value in the first
+/// race, so the efficiency is 80%.
 const SHARE: f64 = 0.25;
 
 /// Definition of work that the user gave for a sweep.
@@ -81,7 +81,7 @@ impl Sweep {
         let points = points::points(&request.load, &request.parameters, &request.options)?;
         for point in &points {
             if let Load::Command(command) = &point.load {
-                check_command(&command[0], &point.options)?;
+                check_command(command, &point.options)?;
             }
         }
         Ok(Self {
@@ -320,7 +320,8 @@ fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -
     remarks
 }
 
-/// Returns each reason for races without rounds once, with the cells to which it applies.
+/// Returns the reasons for races without rounds: each reason once, with the cells to which it
+/// applies.
 fn without_rounds(collection: &Collection) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     let idle = collection.races.iter();

@@ -24,7 +24,8 @@ pub(super) fn file_name(number: u64) -> String {
     format!("folder{}/file{number}.c", number % 7)
 }
 
-/// Writes a stream of `commits` commits; the first adds every file, each other edits up to three.
+/// Writes a stream of `commits` commits. The first adds every file, and each of the others edits
+/// one to three files.
 pub(super) fn write(out: &mut impl Write, commits: u64) -> io::Result<()> {
     let mut random = Random::new(42);
     let mut files: Vec<Vec<String>> = (0..FILES)

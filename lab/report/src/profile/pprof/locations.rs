@@ -12,7 +12,7 @@ use crate::foreign;
 use crate::profile::code;
 use crate::profile::protobuf::Message;
 
-/// Size in bytes to a multiple of which the end of a mapping is rounded up.
+/// Size of a page in bytes. The end of a mapping is rounded up to a multiple of it.
 const PAGE: u64 = 4096;
 
 /// Values that are numbered in the order of their first use.
@@ -29,7 +29,7 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
         }
     }
 
-    /// Returns the number of a value, from 0.
+    /// Returns the number of a value, counted from 0. A new value gets the next number.
     fn place(&mut self, thing: T) -> u64 {
         let next = self.all.len() as u64;
         let place = *self.places.entry(thing.clone()).or_insert(next);
@@ -130,7 +130,7 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
-        // Viewers regard the first mapping as the program.
+        // Viewers regard the first mapping as the program, so the program's module comes first.
         let mut mappings: Vec<_> = mappings.into_iter().collect();
         mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {

@@ -39,7 +39,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Counts the events of this job's rows.
+    /// Simulates the races of this job, and returns tables with the job's rows.
     pub fn run(&self, arguments: &Arguments) -> Tables {
         let rule = Rule::new(arguments.alpha, self.rivals);
         let mut tables = Tables::default();
@@ -86,7 +86,8 @@ impl Job<'_> {
         }
     }
 
-    /// Compares two races of equal entrants. The machine of the second race may be slower.
+    /// Counts the changes that comparisons of two races of the same entrants show. The machine of
+    /// the second race is slower by the fraction `slower`.
     fn two_races(&self, arguments: &Arguments, rule: &Rule, slower: f64) -> TwoRaces {
         let stopping = Stopping {
             precision: Some(PRECISION),

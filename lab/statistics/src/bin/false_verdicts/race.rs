@@ -91,7 +91,7 @@ fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
 }
 
-/// Errors of one race of equal entrants.
+/// Errors of one race about its twin and the rivals that are as fast as the baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors {
     /// Whether a rival had a false verdict after the last round.
@@ -151,7 +151,8 @@ impl Truth {
     }
 }
 
-/// Runs a race of equal entrants and judges it after every round.
+/// Runs a race of `rounds` rounds. After every round from [`FEWEST_ROUNDS`] on, judges the twin and
+/// the rivals that are as fast as the baseline. `truth` is the true ratio of the first rival.
 pub fn errors(
     condition: &Condition,
     rule: &Rule,
@@ -195,7 +196,7 @@ pub fn errors(
     found
 }
 
-/// Runs all runs of the baseline, then all runs of the first rival, and so on.
+/// Simulates all runs of the baseline, then all runs of the first rival, and so on.
 fn in_sequence(
     condition: &Condition,
     rivals: usize,
@@ -213,7 +214,7 @@ fn in_sequence(
     (0..=rivals).map(&mut series).collect()
 }
 
-/// Runs a race of equal entrants until `stopping` ends it.
+/// Runs a race until `stopping` ends it for every rival that is as fast as the baseline.
 fn until_precise(
     condition: &Condition,
     rule: &Rule,
@@ -224,7 +225,7 @@ fn until_precise(
     for rounds in 1.. {
         race.run_round();
         let look = figures(&race.times);
-        // Stops checking at the first interval that is too wide.
+        // Check only until the first interval that is too wide.
         let narrow = race.equals().all(|entrant| {
             let estimate = rule.compare_within(&look, entrant, 0);
             stopping.decide(rounds, &[estimate]) != Decision::GoOn
@@ -248,8 +249,8 @@ pub struct Errs {
     pub both: bool,
 }
 
-/// Compares two races of equal entrants as `heapdrome compare` does. In the second race the machine
-/// is slower by the fraction `slower`.
+/// Compares two races of the same entrants as `heapdrome compare` does. In the second race the
+/// machine is slower by the fraction `slower`.
 pub fn two_races_err(
     condition: &Condition,
     rule: &Rule,
@@ -304,7 +305,8 @@ pub struct Shows {
 }
 
 /// Runs a race of `rounds` rounds, and slows the first rival by the smallest difference that the
-/// race announces. Returns the tests that show this difference.
+/// race announces. Returns the tests that show this difference; `None` if the race has too few
+/// rounds for an estimate.
 pub fn announced_is_shown(
     condition: &Condition,
     rule: &Rule,
@@ -342,7 +344,7 @@ pub fn announced_is_shown(
 
 /// Runs a race whose first rival is slower by `difference`. Returns, for each test, the first round
 /// that shows the rival to be slower; `None` if none of `most` rounds does. The tests are the two
-/// rules, and Student's interval alone by the first rule.
+/// rules, and Student's interval alone at the error level of the first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],

@@ -83,7 +83,7 @@ pub struct TwoRaces {
     /// Comparisons in which a rival's ratio to the baseline seemed to have changed.
     pub beside: Rate,
     /// Comparisons in which a rival's own time and its ratio to the baseline both seemed to have
-    /// changed.
+    /// changed in the same direction.
     pub both: Rate,
 }
 
