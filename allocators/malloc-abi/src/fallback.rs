@@ -163,10 +163,10 @@ impl Fallback {
         };
         // SAFETY: the prefix lies in the chunk, whose memory is never unmapped.
         let mark = unsafe { &(*prefix.as_ptr()).mark };
-        // If two threads free the block, only one exchange succeeds. The ordering does not matter,
-        // because `give` orders the free before the reuse of the room.
+        // If two threads free the block, only one exchange succeeds. Relaxed: `give` orders the
+        // free before the reuse of the room.
         let was_live = mark
-            .compare_exchange(address ^ LIVE, address ^ FREED, AcqRel, Relaxed)
+            .compare_exchange(address ^ LIVE, address ^ FREED, Relaxed, Relaxed)
             .is_ok();
         if !was_live {
             return Freed::NotABlock;

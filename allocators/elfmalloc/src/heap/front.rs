@@ -75,6 +75,8 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
+const _: () = assert!(SizeClass::LARGE.number() < ENTRIES);
+
 /// An entry for each class number.
 #[derive(Debug)]
 #[repr(transparent)]
@@ -84,8 +86,7 @@ impl<T> ByClass<T> {
     /// Returns the entry of `class`.
     #[inline(always)]
     fn of(&self, class: SizeClass) -> &T {
-        debug_assert!(class.number() < ENTRIES);
-        // SAFETY: numbers of classes are below ENTRIES.
+        // SAFETY: no class has a larger number than `LARGE`, which is below ENTRIES.
         unsafe { self.0.get_unchecked(class.number()) }
     }
 }
@@ -246,12 +247,11 @@ impl Front {
         self.ticks.set(self.ticks.get().min(most));
     }
 
-    /// Returns the class of blocks of `size` bytes, at most [`SMALL`].
+    /// Returns the class of blocks of `size` bytes, at most [`SMALL`]. The compiler omits the bounds
+    /// check, because every caller has compared the size.
     #[inline(always)]
     pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
-        debug_assert!(size <= SMALL);
-        // SAFETY: callers pass a size of at most SMALL, for which the table has an entry.
-        unsafe { *self.small.get_unchecked((size + 15) >> 4) }
+        self.small[(size + 15) >> 4]
     }
 
     /// Returns a block of at least `size` bytes; null if the slow path is required.

@@ -30,7 +30,7 @@ pub struct Slabs {
     /// Minimum number of empty slabs since the last call of
     /// [`take_idle_empties`](Self::take_idle_empties).
     low: u32,
-    /// Number of times that a thread requested blocks from the bin.
+    /// Number of times that a thread took blocks from the bin.
     pub refills: u64,
     /// Number of blocks that were given back by threads that used another bin at the time, or none.
     pub remote_frees: u64,

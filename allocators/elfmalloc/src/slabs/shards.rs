@@ -211,7 +211,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Calls `take` to take blocks of the bin's class from existing slabs. Returns `None` if no
-    /// block is available.
+    /// block is available; the caller must then call [`take_or_add`](Self::take_or_add).
     #[inline(always)]
     pub fn take_present<T>(
         &self,
@@ -224,7 +224,8 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Calls `take` to take blocks of the bin's class, if necessary from a new slab. Returns `None`
-    /// only if out of memory. Also returns the run of the new slab, if any.
+    /// only if out of memory. Also returns the run of the new slab, if any. Continues a refill for
+    /// which [`take_present`](Self::take_present) found no block.
     pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
@@ -236,6 +237,8 @@ impl<P: Pages> Shards<P> {
             return (taken, None);
         }
         let Some((slab, run)) = self.new_slab(bin.class) else {
+            // `take_present` has counted a refill.
+            slabs.refills -= 1;
             return (None, None);
         };
         slabs.add(slab);

@@ -62,7 +62,7 @@ pub struct Pool {
     purging: Units,
     /// Number of units that are readable and writable.
     pub committed: Units,
-    /// Maximum of `live` so far.
+    /// Maximum of `committed` before the latest call of [`shrink`](Self::shrink).
     pub peak: Units,
     arenas: [Arena; MOST],
 }
@@ -264,6 +264,7 @@ impl Pool {
     #[cold]
     pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
+        self.peak = self.peak.max(before);
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
             let gone = arena.shrink(pages, kept.count());
             if gone != 0 {
@@ -305,7 +306,6 @@ impl Pool {
         self.dirty_low = self.dirty_low.min(self.dirty);
         let units = Units::new(count);
         self.live += units;
-        self.peak = self.peak.max(self.live);
         Run {
             base: arena.address(unit),
             descriptor: arena.descriptor(unit),

@@ -161,10 +161,15 @@ fn forget(address: usize) -> Option<Block> {
         .live
         .fetch_sub(block.size as i64, Ordering::Relaxed);
     followed.frees.fetch_add(1, Ordering::Relaxed);
-    if block.thread != number(thread()) as u8 {
+    if is_of_another(block) {
         followed.freed_by_others.fetch_add(1, Ordering::Relaxed);
     }
     Some(block)
+}
+
+/// Returns whether another thread than the calling one made a block.
+fn is_of_another(block: Block) -> bool {
+    block.thread != number(thread()) as u8
 }
 
 /// Counts the block that a resize returned. If the resize failed, counts the old block as live
@@ -178,7 +183,11 @@ fn resized(call: &FollowedCall, result: usize, size: u64) {
             thread: call.old_thread as u8,
         };
         live(call.call.arguments[0], block);
-        record::followed().frees.fetch_sub(1, Ordering::Relaxed);
+        let followed = record::followed();
+        followed.frees.fetch_sub(1, Ordering::Relaxed);
+        if is_of_another(block) {
+            followed.freed_by_others.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
