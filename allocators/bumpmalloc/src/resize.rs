@@ -41,8 +41,8 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
     }
 }
 
-/// Resizes a block to at least `size` bytes without copying. Returns `None`, without any change, if
-/// that is impossible.
+/// Resizes a block to at least `size` bytes without copying. Only a block with its own mapping may
+/// move. Returns `None`, without any change, if that is impossible.
 ///
 /// # Safety
 ///
@@ -109,6 +109,7 @@ pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
         return 0;
     }
     let start = block.addr().get() - header.addr().get();
-    // Relaxed: the thread that allocated the block owns the chunk.
+    // Relaxed: while the block is live, only the chunk's owner changes this word. The owner, if
+    // any, is this thread, which allocated the block.
     chunk.touched.load(Relaxed).saturating_sub(start).min(size)
 }
