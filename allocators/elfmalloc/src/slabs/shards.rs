@@ -80,7 +80,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
-    /// this thread runs on the caller's processor.
+    /// the thread of `attachment` runs on the caller's processor.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
