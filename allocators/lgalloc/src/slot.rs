@@ -116,8 +116,8 @@ impl Slot {
         let top = stack.top.load(Relaxed).wrapping_sub(1);
         let place = stack.places.get(top)?;
         let word = place.load(Relaxed);
-        // Release, as for every store to `taking`: a thief that reads this word sees the places of
-        // earlier words as empty.
+        // Release: a thief that reads this word in `share` sees the places of earlier words as
+        // empty.
         self.taking.store(word, Release);
         // Pairs with the heavy fence in `share`.
         light_fence();
@@ -137,14 +137,15 @@ impl Slot {
     /// Pops a region with atomic exchanges, because other threads may be stealing.
     #[inline(never)]
     fn pop_shared(&self, class: SizeClass) -> Option<Region> {
-        // This function takes words only by atomic exchanges. Release: as in `pop`.
+        // This function takes words only by atomic exchanges, so it withdraws the announcement.
+        // Release: pairs with the acquire in `share`, as in `pop`.
         self.taking.store(0, Release);
         let stack = &self.stacks[class.index()];
         let mut top = stack.top.load(Relaxed).min(PLACES);
         while top > 0 {
             top -= 1;
             // Acquire: pairs with the release in `push` or `give_older`, by this thread or by a
-            // previous owner of the slot. AcqRel is not needed: the next `push` releases.
+            // previous owner of the slot. No release is needed, because the zero publishes nothing.
             let word = stack.places[top].swap(0, Acquire);
             if word != 0 {
                 stack.top.store(top, Relaxed);
@@ -169,7 +170,9 @@ impl Slot {
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];
         let (top, cached) = (stack.top.load(Relaxed), self.cached.load(Relaxed));
-        // `cached` cannot overflow: it is at most the size of the address space.
+        // The sum cannot overflow on 64-bit systems: `cached` is at most the lease of the last
+        // push. A lease exceeds the bytes in the slot by at most one region or `LEASE_STEP` when it
+        // is borrowed.
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
@@ -368,7 +371,8 @@ impl Slot {
             self.wanted.store(true, Relaxed);
             self.shared.store(true, Release);
         }
-        // The last owner may have been lost in a fork.
+        // The last owner's counts may be wrong: thieves have taken regions since, or the owner was
+        // lost in a fork.
         self.recount();
         true
     }
@@ -396,7 +400,7 @@ impl Slot {
     /// the next free borrows for all regions in the slot. The caller must then recount the cap.
     pub fn outlive(&self) {
         // Relaxed: the child has only one thread. A thief of the parent may have taken a region
-        // without setting `robbed`.
+        // without setting `robbed`, so this thread sets it.
         self.lease.store(0, Relaxed);
         self.robbed.store(true, Relaxed);
     }
