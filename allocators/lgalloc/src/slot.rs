@@ -171,8 +171,8 @@ impl Slot {
         let stack = &self.stacks[class.index()];
         let (top, cached) = (stack.top.load(Relaxed), self.cached.load(Relaxed));
         // The sum cannot overflow on 64-bit systems: `cached` is at most the lease of the last
-        // push. A lease exceeds the bytes in the slot by at most one region or `LEASE_STEP` when it
-        // is borrowed.
+        // push. A lease exceeds the bytes that the slot held when it was borrowed by less than a
+        // region and a `LEASE_STEP`.
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
