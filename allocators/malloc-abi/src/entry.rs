@@ -86,8 +86,8 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
-/// Implements `free_sized`, and with an alignment `free_aligned_sized`. Callers that do not know
-/// the alignment pass zero; it is then at most [`MIN_ALIGNMENT`].
+/// Implements `free_sized`, and with an alignment `free_aligned_sized`. An alignment of zero means
+/// that it is unknown, and at most [`MIN_ALIGNMENT`].
 ///
 /// # Safety
 ///
