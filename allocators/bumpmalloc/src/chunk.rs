@@ -251,7 +251,8 @@ pub struct List {
     length: usize,
 }
 
-// SAFETY: the chunks in a list belong to the thread that has access to the list.
+// SAFETY: only the thread that has access to a list uses the links of its chunks, and chunks in a
+// list are mapped.
 unsafe impl Send for List {}
 
 impl List {
@@ -271,7 +272,8 @@ impl List {
 
     /// Appends a chunk that is in no list.
     pub fn push(&mut self, chunk: NonNull<Chunk>) {
-        // SAFETY: chunks in a list are mapped, and the list's owner may use their links.
+        // SAFETY: the pushed chunk and the chunks in the list are mapped, and the list's owner may
+        // use their links.
         unsafe {
             chunk.as_ref().next.store(null_mut(), Relaxed);
             match NonNull::new(self.last) {

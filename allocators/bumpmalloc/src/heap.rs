@@ -35,12 +35,12 @@ pub struct Heap {
 }
 
 // SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
-// guards `next_free`. Only the owning thread uses the other cells; those of the heap of ended
-// threads have a lock of their own.
+// guards `next_free`. The other cells of `EMPTY` and `ENDED` are never written, those of the heap
+// of ended threads have a lock of their own, and those of any other heap are used only by its
+// thread.
 unsafe impl Sync for Heap {}
-// SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
-// guards `next_free`. Only the owning thread uses the other cells; those of the heap of ended
-// threads have a lock of their own.
+// SAFETY: a heap refers to no thread-local state, and passes to another thread only when its own
+// thread no longer uses it.
 unsafe impl Send for Heap {}
 
 impl Heap {
@@ -100,8 +100,8 @@ impl Heap {
         }
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
-        // SAFETY: the block fits below the limit, so it lies in the heap's chunk, which this thread
-        // owns.
+        // SAFETY: the block fits below the limit, so it lies in the heap's chunk, which belongs to
+        // this thread or to the locked heap of ended threads.
         unsafe {
             chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))
@@ -135,12 +135,12 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap belongs to the calling thread, and `block` is a live block that the caller no
-    /// longer uses.
+    /// The heap is the one that [`current`] returns in the calling thread, and `block` is a live
+    /// block that the caller no longer uses.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         // SAFETY: the block is live, by this function's contract, and every block lies behind a
-        // header.
+        // header that begins with the owner. In a chunk of the fallback, this word is null.
         let chunk = unsafe { &*chunk::of(block) };
         // Relaxed: only this thread sets and removes its own heap as an owner.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);

@@ -45,7 +45,7 @@ impl Heap {
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
         // SAFETY: by this function's contract, the heap belongs to the calling thread or is locked.
-        // The chunk that was found is dead and belongs only to this thread.
+        // The chunk that was found is dead or new, and belongs only to this thread.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());
@@ -63,7 +63,7 @@ impl Heap {
         {
             let mut retired = self.retired.lock();
             // SAFETY: by this function's contract, the heap belongs to the calling thread or is
-            // locked. Its chunk is mapped.
+            // locked. Its chunk is mapped, and `uninstall` retires it.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {

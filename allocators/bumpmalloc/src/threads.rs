@@ -164,7 +164,7 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
 /// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
     // SAFETY: the heap belongs to the calling thread, by this function's contract, and the
-    // uninstalled chunk is retired.
+    // uninstalled chunk is retired and in no list.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);
@@ -181,7 +181,8 @@ unsafe fn give_up_chunks(heap: &Heap) {
 /// exist.
 unsafe fn give_up_retired(heap: &Heap) {
     while let Some(chunk) = heap.retired.lock().pop() {
-        // SAFETY: a chunk from this list is retired, and is now in no list.
+        // SAFETY: a chunk from this list is retired, and is now in no list. By this function's
+        // contract, its owner no longer counts frees in it.
         unsafe { give_up(chunk) };
     }
 }
@@ -204,10 +205,11 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
 ///
 /// # Safety
 ///
-/// The calling thread is the only one, and has no guard of these locks.
+/// The calling thread is the only one, and has no guard of these locks. No other thread of the
+/// parent was on a slow path.
 pub unsafe fn free_locks() {
     // SAFETY: by this function's contract, the calling thread is the only one, and has no guard of
-    // these locks.
+    // these locks. No other thread was on a slow path, so none was changing the guarded values.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();

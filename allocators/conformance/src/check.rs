@@ -423,6 +423,16 @@ impl Check {
         }
         command
     }
+
+    /// Returns the shell command that sets the check's memory limit, such as `ulimit -v 262144`;
+    /// `None` without a limit.
+    #[must_use]
+    pub fn shell_limit(&self) -> Option<String> {
+        self.limit.map(|limit| match limit {
+            Limit::AddressSpace(bytes) => format!("ulimit -v {}", bytes >> 10),
+            Limit::Writable(bytes) => format!("ulimit -d {}", bytes >> 10),
+        })
+    }
 }
 
 fn set(limit: Limit) -> io::Result<()> {

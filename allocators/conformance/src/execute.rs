@@ -224,7 +224,8 @@ impl Run<'_> {
             block.check(block.size)?;
             self.shadow.leave(block.start.addr(), block.size);
         }
-        // SAFETY: the pointer is null or a live block, which is not used again.
+        // SAFETY: the pointer is null or a live block, which is not used again unless `realloc`
+        // fails.
         let start = unsafe { (self.subject.realloc)(old, size) }.cast::<u8>();
         match held {
             Some(_) if size == 0 => {

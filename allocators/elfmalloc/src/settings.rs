@@ -71,7 +71,8 @@ impl Settings {
     /// No other thread changes the environment during the call.
     #[must_use]
     pub unsafe fn from_environment() -> Self {
-        // SAFETY: by this function's contract, no other thread changes the environment.
+        // SAFETY: by this function's contract, no other thread changes the environment during the
+        // call. The values are used only during the call.
         unsafe {
             Self::read(
                 |name| variable(name),

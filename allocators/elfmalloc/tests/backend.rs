@@ -92,7 +92,7 @@ impl Marked {
     }
 
     fn check(&self) {
-        // SAFETY: the block is live, and has the size of its class.
+        // SAFETY: the block is live, has the size of its class, and both bytes were written.
         unsafe {
             assert_eq!(self.block.read(), self.mark);
             assert_eq!(self.block.add(self.class.size() - 1).read(), self.mark);
@@ -129,7 +129,7 @@ fn generated_programs<F: FrontEnd>() {
         one.check();
         free_by::<F>(&backend, heap, one.class, one.block);
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heap) };
     backend.release_kept();
     backend.check();
@@ -169,7 +169,7 @@ fn bursts_in_any_order_come_back_whole() {
             backend.check();
         }
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heap) };
     assert_eq!(backend.shards.slabs(), 0);
 }
@@ -188,7 +188,7 @@ fn ended_threads_leave_their_slabs_to_others() {
     for &block in half.iter().step_by(2) {
         free(&backend, first, class, block);
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, first) };
     let slabs = backend.shards.slabs();
     let second = backend.attach().expect("there is memory");
@@ -299,7 +299,7 @@ fn idle_units_are_purged_and_read_as_zero() {
 fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
-    // SAFETY: the block belongs to the test.
+    // SAFETY: the block belongs to the test, which uses none of its bytes.
     unsafe {
         assert!(resize_large(backend.memory(), large.block, 3 * UNIT));
         assert_eq!(
@@ -322,7 +322,8 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
     allocate_large(&backend, UNIT, UNIT).expect("the way is blocked");
-    // SAFETY: the blocks belong to the test.
+    // SAFETY: the blocks belong to the test, have the accessed bytes, and are not used after they
+    // have moved or are freed.
     unsafe {
         large.block.as_ptr().write_bytes(7, 8 * UNIT);
         assert!(!resize_large(backend.memory(), large.block, 17 * UNIT));
@@ -375,7 +376,7 @@ fn statistics_say_what_is_live_kept_and_counted() {
     for block in blocks {
         free(&backend, other, class, block);
     }
-    // SAFETY: the heaps belong to this thread, and the block belongs to the test.
+    // SAFETY: the heaps and the block belong to this thread, which no longer uses them.
     unsafe {
         detach(&backend, other);
         detach(&backend, heap);
@@ -415,7 +416,8 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     for &block in &blocks[1..blocks.len() - 1] {
         free_by::<LocalCache>(&backend, heap, class, block);
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which only reads its front from now on, and there is
+    // no other thread.
     unsafe { detach(&backend, heap) };
     backend.release_kept();
     backend.check();

@@ -41,7 +41,8 @@ fn use_blocks(backend: &Heaps<Simulated>, heap: HeapRef, count: usize) {
 }
 
 fn end(backend: &Heaps<Simulated>, heap: HeapRef) {
-    // SAFETY: the heap belongs to this thread, which no longer uses it.
+    // SAFETY: the heap belongs to this thread, which only reads it from now on, and there is no
+    // other thread.
     unsafe { detach(backend, heap) };
 }
 

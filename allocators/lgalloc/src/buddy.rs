@@ -27,8 +27,8 @@ struct Area {
     free: [u32; CLASSES],
 }
 
-// SAFETY: the tree belongs only to its area, and the area belongs to the thread that holds the
-// pool's lock.
+// SAFETY: the tree belongs only to its area, the area belongs only to its `Buddy`, and neither is
+// tied to a thread.
 unsafe impl Send for Area {}
 
 fn tree_bytes<P: Pages>(pages: &P, class: usize) -> Option<usize> {

@@ -27,7 +27,7 @@ pub struct HeapdromeRegion {
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
     // SAFETY: this interface returned the region, by this function's contract. Each call drops its
-    // handle. Calls that run at the same time only prefetch or purge, which several handles may do.
+    // handle. Calls that run at the same time only prefetch or purge.
     Some(unsafe { Handle::from_parts(start, region.bytes) })
 }
 
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn heapdrome_lgalloc_allocate(
 /// and no code uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_deallocate(region: HeapdromeRegion) {
-    // SAFETY: this function's contract is that of `handle`.
+    // SAFETY: this function's contract includes that of `handle`.
     if let Some(handle) = unsafe { handle(&region) } {
         deallocate(handle);
     }

@@ -13,7 +13,8 @@ extern "C" fn prepare() {
 }
 
 extern "C" fn parent() {
-    // SAFETY: `prepare` took both locks on this thread, and no guard of them is alive.
+    // SAFETY: `prepare` took both locks on this thread, or in the child on the thread of which this
+    // one is the copy. No guard of them is alive.
     unsafe {
         CLEAN.release_after_fork();
         SHARED.dirty.release_after_fork();

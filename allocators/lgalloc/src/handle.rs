@@ -136,8 +136,8 @@ impl Handle {
     ///
     /// # Safety
     ///
-    /// The values come from a handle that was dropped or forgotten, and no other handle of the
-    /// region exists.
+    /// The values come from a handle that was dropped or forgotten. No other handle of the region
+    /// exists, except while all handles of the region only prefetch or purge.
     pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
         let class = if bytes == 0 {
             None
@@ -186,7 +186,8 @@ impl Handle {
             let target = thread::take(wanted).ok_or(refused)?;
             let target = NonNull::new(with_exposed_provenance_mut::<u8>(target)).ok_or(refused)?;
             // SAFETY: this function owns both regions, the new one is larger, and they do not
-            // overlap.
+            // overlap. Regions begin at multiples of 2 MiB, and a class has 2 MiB times a power of
+            // two.
             unsafe { relocate(self.start, target, class.bytes()) };
             thread::put_clean(start, class);
             self.start = target;

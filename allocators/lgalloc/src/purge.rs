@@ -16,8 +16,8 @@ static PURGE_FAILURES: AtomicUsize = AtomicUsize::new(0);
 /// Drops the contents of a range of whole pages. Returns false if the system refuses.
 pub fn purge(start: usize, size: usize) -> bool {
     let place = NonNull::new(start as *mut u8);
-    // SAFETY: no code needs the contents: the caller owns the free region, or the region's user
-    // requests the purge.
+    // SAFETY: callers pass whole pages of a region of this library, whose contents no code needs:
+    // the region is free, its contents were copied, or its user drops them.
     let purged = place.is_some_and(|place| unsafe { Linux.purge(place, size) });
     // Relaxed: statistics, on which no other memory depends.
     if purged {

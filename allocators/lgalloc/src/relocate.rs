@@ -238,14 +238,16 @@ mod tests {
 
     #[test]
     fn a_target_that_was_unmapped_is_mapped_again() {
-        // SAFETY: no other code uses the range.
+        // SAFETY: the test released the range. If other code has mapped part of it since, the call
+        // only fails, and the range is not read.
         let again = |start| unsafe { map_again(start, 2 * UNIT) } && tags(start, 2) == [0, 0];
         assert!(any_hole(2, again));
     }
 
     #[test]
     fn a_target_of_which_others_have_a_part_is_left_alone() {
-        // SAFETY: no other code uses the range.
+        // SAFETY: the test released the first unit, and the call changes no mapping. The second
+        // unit is still reserved and used only by this test.
         let left = |start: NonNull<u8>| unsafe {
             !map_again(start, 2 * UNIT) && start.add(UNIT).cast::<u64>().read() == 8
         };

@@ -55,7 +55,8 @@ pub struct Statistics {
 ///
 /// A block that an allocating function returns has at least the requested size, at least the
 /// requested alignment, and at least [`MIN_ALIGNMENT`]. It overlaps no other block until it is
-/// freed. No function unwinds.
+/// freed. Blocks of `allocate_zeroed` begin with zeros, resized blocks keep their contents up to
+/// the smaller size, and every block has at least its usable size. No function unwinds.
 pub unsafe trait MallocAbi {
     /// Name of the allocator, as in `malloc_info` and in messages.
     const NAME: &'static str;
@@ -98,8 +99,8 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator or of the fallback. The caller does not use it
-    /// again if the result is another block.
+    /// `block` is a live block of this allocator or of the fallback, and no other thread uses it
+    /// during the call. The caller does not use it again if the result is another block.
     #[inline(always)]
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let _ = (block, size);
@@ -125,8 +126,8 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. The caller does not use it again if the result is
-    /// another block.
+    /// `block` is a live block of this allocator, and no other thread uses it during the call. The
+    /// caller does not use it again if the result is another block.
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>;
 
     /// Runs the fast path of `free`. Returns true if no work is left. Returns false, without any

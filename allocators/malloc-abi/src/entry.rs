@@ -82,12 +82,13 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     let Some(block) = NonNull::new(block.cast()) else {
         return;
     };
-    // SAFETY: by the contract of `free`, the block is live and the caller no longer uses it.
+    // SAFETY: by the contracts of `free` and `free_sized`, the block is live and the caller no
+    // longer uses it.
     keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
-/// Implements `free_sized`, and with an alignment `free_aligned_sized`. An alignment of zero means
-/// that it is unknown, and at most [`MIN_ALIGNMENT`].
+/// Implements `free_sized` if `alignment` is zero, and `free_aligned_sized` otherwise. Zero stands
+/// for an unknown alignment of at most [`MIN_ALIGNMENT`].
 ///
 /// # Safety
 ///
@@ -96,7 +97,8 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
 #[inline(always)]
 pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignment: usize) {
     // SAFETY: by this function's contract, `block` is null, or a live block that the caller no
-    // longer uses.
+    // longer uses. It was allocated with this size and alignment, or was last reallocated to this
+    // size.
     unsafe {
         if !A::deallocate_sized_fast(block.cast(), size, alignment.max(MIN_ALIGNMENT)) {
             free_slow::<A>(block);
@@ -133,12 +135,12 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
     if size > MAX_SIZE {
         return out_of_memory();
     }
-    // SAFETY: by this function's contract, the block is live, and the caller does not use it again
-    // unless null is returned.
+    // SAFETY: by this function's contract, the block is live, no other thread uses it during the
+    // call, and the caller does not use it again unless null is returned.
     match unsafe { A::reallocate_fast(old, size) } {
         Some(block) => block.as_ptr().cast(),
-        // SAFETY: by this function's contract, the block is live, and the caller does not use it
-        // again unless null is returned.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again unless null is returned.
         None => keeping_errno_unless_null(|| unsafe { reallocate::<A>(old, size) }),
     }
 }

@@ -420,8 +420,8 @@ fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     }
     header.resident.store(false, Relaxed);
     let page = pages.page_size();
-    // SAFETY: the chunk consists of whole pages, its header lies on the first page, and no thread
-    // takes a block until the store below.
+    // SAFETY: the chunk consists of whole pages, and its header lies on the first page. It has no
+    // live block, and no thread takes a block until the store below.
     unsafe { pages.purge(chunk.cast::<u8>().add(page), bytes - page) };
     // Release: pairs with the acquire in `take`.
     header.state.store(empty, Release);

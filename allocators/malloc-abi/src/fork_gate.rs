@@ -272,7 +272,7 @@ impl ForkGate {
     ///
     /// # Safety
     ///
-    /// The calling thread closed the gate.
+    /// The calling thread closed the gate, or in a child is the copy of the thread that did.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
         // Relaxed: only this thread stores its own number. If the number differs, this process is
@@ -394,8 +394,8 @@ impl ForkGate {
         // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate.
-            // The fallback allocated the memory.
+            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate and
+            // so may run each call once. The fallback allocated the memory.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;

@@ -89,8 +89,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: by the contract of `dealloc`, `block` was allocated with this layout, and the
-        // caller no longer uses it.
+        // SAFETY: by the contract of `dealloc`, `block` was allocated with this layout or last
+        // reallocated to its size, and the caller no longer uses it.
         unsafe { free_sized::<A>(block.cast(), layout.size(), layout.align()) };
     }
 
@@ -100,7 +100,9 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
-            // SAFETY: the block is live, by the contract of `realloc`, so it is not null.
+            // SAFETY: by the contract of `realloc`, the block is live, so it is not null. No other
+            // thread uses it during the call, and the caller does not use it again unless null is
+            // returned.
             return unsafe {
                 let block = NonNull::new_unchecked(block);
                 let fast = A::reallocate_fast(block, new_size);
@@ -109,8 +111,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         }
         let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {
-            // SAFETY: the blocks are different and have at least the copied size, and the caller no
-            // longer uses the old block.
+            // SAFETY: the blocks are different and have at least the copied size. The old block has
+            // this layout, and the caller no longer uses it.
             unsafe {
                 block.copy_to_nonoverlapping(moved, layout.size().min(new_size));
                 self.dealloc(block, layout);

@@ -62,8 +62,8 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     if kept.is_none()
         && let Some(_inside) = enter::<A>()
     {
-        // SAFETY: the block is live, by this function's contract, and the fallback did not allocate
-        // it.
+        // SAFETY: by this function's contract, the conditions of `MallocAbi::reallocate` hold,
+        // because the fallback did not allocate the block.
         return unsafe { A::reallocate(block, size) };
     }
     // SAFETY: the closure runs only for a block that the fallback did not allocate, so this is a

@@ -90,7 +90,8 @@ pub fn give_all(
     class: SizeClass,
     blocks: &mut [*mut u8],
 ) {
-    // SAFETY: the blocks belong to the model, which no longer uses them.
+    // SAFETY: callers pass allocated blocks of `class`, which are on no list of free blocks and
+    // which the model no longer uses.
     let blocks = unsafe { FreeBlocks::new(class, blocks) };
     assert!(backend.shards.give(home, blocks).is_ok());
 }

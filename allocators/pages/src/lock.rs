@@ -37,7 +37,8 @@ pub struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock lets only one thread at a time use the value.
+// SAFETY: at most one guard is alive at a time, and threads can share a guard only if `T` is
+// `Sync`.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
@@ -203,14 +204,14 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread holds the lock.
+        // SAFETY: while this guard is alive, it is the only guard of the lock.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard's thread holds the lock.
+        // SAFETY: while this guard is alive, it is the only guard of the lock.
         unsafe { &mut *self.lock.value.get() }
     }
 }

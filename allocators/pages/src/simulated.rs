@@ -62,7 +62,7 @@ pub struct Simulated {
     state: Mutex<State>,
 }
 
-// SAFETY: the pointers in the state are used only under the mutex.
+// SAFETY: any thread may access and free the regions, which are memory of std's allocator.
 unsafe impl Send for State {}
 
 impl Simulated {
@@ -138,7 +138,8 @@ impl State {
 
     fn add_region(&mut self, size: usize, alignment: usize, is_room: bool) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(size, alignment.max(PAGE)).ok()?;
-        // SAFETY: the size is not zero.
+        // SAFETY: the size is not zero: `reserve` checks this, and callers of `find_room` ensure
+        // it.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         self.regions.insert(
             memory.addr().get(),
@@ -253,14 +254,15 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         for region in self.regions.values() {
-            // SAFETY: the memory came from alloc_zeroed with this layout, and no code uses it after
-            // the system is dropped.
+            // SAFETY: the memory came from alloc_zeroed with this layout, and tests do not use a
+            // system's memory after they drop the system.
             unsafe { dealloc(region.memory.as_ptr(), region.layout) };
         }
     }
 }
 
-// SAFETY: std's allocator returns new, zeroed, aligned memory, which is kept until it is released.
+// SAFETY: std's allocator returns new, zeroed, aligned and writable memory, which is kept until it
+// is released.
 unsafe impl Pages for Simulated {
     fn page_size(&self) -> usize {
         PAGE
@@ -335,7 +337,8 @@ unsafe impl Pages for Simulated {
             return None;
         }
         let moved = state.reserve(new_size, PAGE)?;
-        // SAFETY: both ranges are reserved in this system, and a new range overlaps no old range.
+        // SAFETY: both ranges are reserved in this system. The new range is larger, and overlaps no
+        // old range.
         unsafe { moved.copy_from_nonoverlapping(start, size) };
         state.release(start, size);
         Some(moved)

@@ -10,7 +10,8 @@ use crate::KeepErrno;
 #[must_use]
 pub fn thread_pointer() -> usize {
     let pointer: usize;
-    // SAFETY: the ABI keeps the control block's own address in its first word.
+    // SAFETY: `fs` points to the thread's control block, and the ABI keeps the block's own address
+    // in its first word. Reading the word has no effect.
     unsafe {
         core::arch::asm!("mov {}, fs:[0]", out(reg) pointer,
             options(pure, readonly, nostack, preserves_flags));
@@ -170,8 +171,9 @@ pub fn processor() -> Option<usize> {
 /// the system refuses. May allocate with `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     let _errno = KeepErrno::new();
-    // SAFETY: all structures are local and initialised before use. The new thread inherits the full
-    // signal mask; the calling thread's mask is restored at the end.
+    // SAFETY: all structures are local and initialised before use. `body` is a safe function, so it
+    // accepts null. The new thread inherits the full signal mask; the calling thread's mask is
+    // restored at the end.
     unsafe {
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
@@ -229,8 +231,9 @@ unsafe extern "C" {
 #[must_use]
 pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();
-    // SAFETY: environ is null or a null-terminated list of C strings, and no thread changes it, by
-    // the contract of this function.
+    // SAFETY: environ is null or a null-terminated list of C strings. By the contract of this
+    // function, no other thread changes it during the call, and the caller does not use the value
+    // after the variable has changed.
     unsafe {
         let mut entry = environ;
         if entry.is_null() {

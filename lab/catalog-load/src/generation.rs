@@ -51,7 +51,7 @@ pub(crate) fn write(
         std::fs::remove_file(&unfinished).map_err(|source| write_error(&unfinished, source))
     });
     if written.is_err() {
-        // The first error is reported; a folder that cannot be removed stays marked as unfinished.
+        // The error of the write is returned. An error of the removal is ignored.
         let _ = std::fs::remove_dir_all(target);
     }
     written.map(|()| Written::Now)
@@ -73,8 +73,8 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
         return Ok(());
     }
     if made.is_ok() {
-        // Another process has written its data since `existing` looked at the folder, so this
-        // process withdraws its claim.
+        // Another process has written files since `existing` looked at the folder, or the folder
+        // cannot be read. So this process withdraws its claim.
         let _ = std::fs::remove_file(&unfinished);
     }
     Err(CatalogError::InTheWay {

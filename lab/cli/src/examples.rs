@@ -35,6 +35,7 @@ Examples:
 /// Examples of `heapdrome report`.
 pub const REPORT: &str = "\
 Examples:
+  heapdrome report latest -o report.html
   heapdrome report result.json -o report.html
   heapdrome report before.json after.json -o both.html --redact
   heapdrome report results -o pages             # every result in a folder, and an index";
@@ -42,7 +43,7 @@ Examples:
 /// Examples of `heapdrome plot`.
 pub const PLOT: &str = "\
 Examples:
-  heapdrome plot result.json -o plots
+  heapdrome plot latest -o plots
   heapdrome plot result.json -o plots --only ranking,time-memory --format svg";
 
 /// Examples of `heapdrome profile`.

@@ -48,7 +48,8 @@ pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
         entrant.preload.is_empty(),
         heapdrome_registry::system_libc(),
     ) {
-        // Preload the C library to use its malloc, even if the program links another one.
+        // An entrant without a library uses the C library's malloc. Preload the C library, so that
+        // it serves even a program that links another malloc.
         environment.insert("LD_PRELOAD".to_owned(), libc.to_string_lossy().into_owned());
     }
     if let (Some(mine), Ok(asked)) = (

@@ -86,7 +86,7 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
         command.find_subcommand(word).ok_or_else(|| {
             let known = command.get_subcommands().map(Command::get_name);
             let told = format!(
-                "no such subcommand: {word}; {}",
+                "no such subcommand: {word} ({})",
                 nearest_or_all(word, known)
             );
             Failure::Usage(told)

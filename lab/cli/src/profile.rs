@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use heapdrome_engine::workload::trace::open;
+use heapdrome_engine::workload::trace::{built_in, open};
 use heapdrome_profile::{Profile, profile as read_profile};
 use heapdrome_report::{Csv, Exporter, Perfetto, Pprof, ReportError, profile_page};
 use heapdrome_schema::{compressed_if_named, is_compressed, is_stdin, source_name};
@@ -91,7 +91,12 @@ fn read(path: &Path) -> Result<Profile, Failure> {
     if about.is_file() && about.len() == 0 {
         return Err(Failure::Usage(format!("{} is empty", path.display())));
     }
-    profiled(path, file)
+    let mut profile = profiled(path, file)?;
+    if let Some(entry) = built_in(path) {
+        let words = shlex::split(&entry.command);
+        profile.recording.command = words.unwrap_or_else(|| vec![entry.command.clone()]);
+    }
+    Ok(profile)
 }
 
 fn profiled(path: &Path, source: impl Read) -> Result<Profile, Failure> {

@@ -171,7 +171,7 @@ fn line(event: Event<'_>) -> String {
         Event::GoingOn(what) => going_on(what),
         Event::CellStarted(title) => title.to_owned(),
         Event::Remark(text) => text.to_owned(),
-        Event::Locking(what) => format!("locking {what}"),
+        Event::Locking(what) => format!("opening {what}"),
         Event::Compiling(trace) => format!("compiling {}", trace.display()),
         Event::SweepUnfinished { resume, left } => sweep_unfinished(resume, left),
         Event::SuiteStarted {

@@ -86,7 +86,9 @@ fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
             target.display()
         )));
     }
-    // There is a reader. It sees no end of the pipe, because `first` is still open.
+    // If `first` is open, there is a reader, and it sees no end of the pipe before the second open.
+    // If the first open failed for another reason, such as missing rights, the second one fails,
+    // too.
     let opened = options.open(target);
     opened.map(Some).map_err(|error| {
         Failure::machine(format_args!("cannot write {}: {error}", target.display()))

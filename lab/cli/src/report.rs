@@ -142,7 +142,7 @@ fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure>
         }
     }
     Err(Failure::Usage(format!(
-        "no such plot: {word}; there are {}",
+        "no such plot: {word} (there are: {})",
         known.join(", ")
     )))
 }
@@ -212,8 +212,13 @@ fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<So
         false => path.file_name().unwrap_or(path.as_os_str()),
     };
     let name = name.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name).to_owned();
     Ok(Source {
-        name: name.strip_suffix(".gz").unwrap_or(&name).to_owned(),
+        // The name of a stored race has no extension.
+        name: match path.extension() {
+            None if !is_stdin(path) => format!("{name}.json"),
+            _ => name,
+        },
         saved,
     })
 }

@@ -116,7 +116,7 @@ pub fn singles(
         if counts {
             sheet.reads.record(time);
         }
-        // Relaxed: the prefetch thread only needs the reader's approximate position.
+        // Relaxed: the prefetch thread and the watcher only need the reader's approximate position.
         position.fetch_add(1, Ordering::Relaxed);
     }
     sheet.end();

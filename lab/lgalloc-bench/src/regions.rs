@@ -275,7 +275,8 @@ impl WorkingSet {
         let (start, mut words) = (self.start(page), words(self.seed, page));
         for word in 0..PAGE / size_of::<u64>() {
             // SAFETY: `word` is below the number of words in a page, and the page start is aligned.
-            // The exclusive borrow of the set prevents other access.
+            // `make`, the only caller, has taken the regions, so the set owns their memory, and its
+            // exclusive borrow prevents other access.
             unsafe { start.add(word).write(words.next_u64()) };
         }
     }
@@ -283,7 +284,8 @@ impl WorkingSet {
     /// Reads the tag of a page.
     #[inline]
     pub fn read(&self, page: usize) -> u64 {
-        // SAFETY: the page start is aligned, and the constructors of the set wrote every page.
+        // SAFETY: the page start is aligned. The constructors of the set wrote every page, and no
+        // page is written after them.
         unsafe { self.start(page).read_volatile() }
     }
 

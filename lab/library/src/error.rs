@@ -11,7 +11,7 @@ use heapdrome_trace::TraceError;
 #[non_exhaustive]
 pub enum LibraryError {
     /// There is no such recipe.
-    #[error("the library has no trace named {name}; {advice}")]
+    #[error("no such trace in the library: {name} ({advice})")]
     Unknown {
         /// The requested name.
         name: String,

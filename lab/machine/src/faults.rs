@@ -19,7 +19,8 @@ pub(crate) fn cost() -> Option<f64> {
 /// Measures the cost in one try. `None` if memory cannot be mapped.
 fn once() -> Option<f64> {
     let length = PAGES * PAGE;
-    // SAFETY: the mapping is new and private to this function, and all writes are within `length`.
+    // SAFETY: the mapping is new and private to this function. All writes are within `length`, and
+    // none follows the `munmap`.
     unsafe {
         let (access, kind) = (
             libc::PROT_READ | libc::PROT_WRITE,

@@ -36,8 +36,8 @@ fn parse(text: &str) -> ImageMemory {
             let is_small = mapping.end - mapping.begin <= MOST_ZEROED;
             let follows = mapping.name.is_empty() && mapping.begin == file_end && is_small;
             counts = mapping.is_readable && (of_file || follows || mapping.name == "[stack]");
-            // The kernel maps the zeroed data of a file directly behind its written data, at most
-            // once.
+            // The kernel maps the zeroed data of a file directly behind the file's writable data,
+            // in at most one mapping.
             let has_data = of_file && mapping.is_writable;
             file_end = if has_data { mapping.end } else { 0 };
         } else if counts {

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_block_stands_for_one_over_its_probability() {
-        // 1 / (1 - exp(-1)) = 1.5820, and 1024 times that is 1619.95.
+        // 1 / (1 - exp(-1)) = 1.5820, and 1024 times that is 1619.94.
         assert!((sampling(1024).probability(1024) - 0.632_12).abs() < 1e-5);
         let blocks: u64 = (0..10_000)
             .map(|block| sampling(1024).weigh(1024, block).amount.blocks)

@@ -1,10 +1,9 @@
 //! The share of processor time that a program spends in the allocator.
 
+use heapdrome_trace::TimedCalls;
+
 use crate::process::ProcessProfile;
 use crate::read::Profile;
-
-/// Minimum number of timed calls that an interval requires.
-const FEWEST: u64 = 30;
 
 /// Half of a 95% interval of a normal distribution, in standard deviations.
 const DEVIATIONS: f64 = 1.96;
@@ -115,7 +114,7 @@ impl Sums {
         if self.processor <= 0.0 {
             return Err(Untimed::NoProcessorTime);
         }
-        if self.timed < FEWEST {
+        if self.timed < TimedCalls::FEWEST {
             return Err(Untimed::Few(self.timed));
         }
         let (all, timed) = (self.calls as f64, self.timed as f64);
@@ -167,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_missing_estimate_has_its_reason() {
-        assert_eq!(sums(FEWEST - 1).estimate(), Err(Untimed::Few(FEWEST - 1)));
+        let few = TimedCalls::FEWEST - 1;
+        assert_eq!(sums(few).estimate(), Err(Untimed::Few(few)));
         assert_eq!(Sums::default().estimate(), Err(Untimed::NoProcessorTime));
     }
 

@@ -7,7 +7,7 @@ use heapdrome_schema::nearest_or_all;
 
 /// No program has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no program named {name}; {advice}")]
+#[error("no such program: {name} ({advice})")]
 pub struct Unknown {
     /// The requested name.
     pub name: String,
@@ -154,7 +154,7 @@ mod tests {
         let unknown = crate::find("biuld").expect_err("no such program");
         assert_eq!(
             unknown.to_string(),
-            "there is no program named biuld; did you mean build?"
+            "no such program: biuld (did you mean build?)"
         );
     }
 
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(
             unknown.to_string(),
             format!(
-                "there is no program named fractals; there are: {}",
+                "no such program: fractals (there are: {})",
                 names.join(", ")
             )
         );

@@ -68,7 +68,7 @@ impl fmt::Display for Event {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fetching { package } => write!(out, "fetching {package}"),
-            Self::Locking { program } => write!(out, "locking the folder of {program}"),
+            Self::Locking { program } => write!(out, "opening the folder of {program}"),
             Self::Writing { directory } => write!(out, "writing {}", directory.display()),
         }
     }

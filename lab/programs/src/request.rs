@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
                 continue;
             };
             let version = tool.version(&need.version)?;
-            versions.push(format!("{} is {version}", tool.path.display()));
+            versions.push(tool.with_path(&version));
             tools.push(tool);
         }
         Ok(Self {

@@ -112,6 +112,15 @@ impl Tool {
             ))),
         }
     }
+
+    /// Returns the path, followed by a version line. The line may already begin with the path, as
+    /// that of `xmllint` does.
+    pub(crate) fn with_path(&self, version: &str) -> String {
+        let path = self.path.display().to_string();
+        let rest = version.strip_prefix(&path).unwrap_or(version);
+        let rest = rest.trim_start_matches([':', ',', ' ']);
+        format!("{path}: {rest}")
+    }
 }
 
 #[cfg(test)]
@@ -190,5 +199,9 @@ mod tests {
             "#!/bin/sh\necho g++ 1.2\necho more\n",
         );
         assert_eq!(tool.version("--version").expect("it answers"), "g++ 1.2");
+        let path = tool.path.display().to_string();
+        for version in ["g++ 1.2".to_owned(), format!("{path}: g++ 1.2")] {
+            assert_eq!(tool.with_path(&version), format!("{path}: g++ 1.2"));
+        }
     }
 }

@@ -169,13 +169,14 @@ impl Addresses {
     pub(crate) fn prefetch(&self, address: u64) {
         let slot = &raw const self.slots[self.home(address)];
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every x86-64 processor has the instruction, which does not access memory.
+        // SAFETY: every x86-64 processor has the instruction, which changes no memory and cannot
+        // fault.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(slot.cast());
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: the instruction does not access memory.
+        // SAFETY: the instruction changes no memory and cannot fault.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) slot, options(nostack, readonly));
         }
@@ -214,8 +215,8 @@ impl Addresses {
             if slot.is_free() {
                 break;
             }
-            // An entry may move into the hole if the hole lies between the entry's home and its
-            // place.
+            // An entry may move into the hole if a search for it reaches the hole: the hole is the
+            // entry's home, or lies between the home and the entry's place.
             let home = self.home(slot.address());
             if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;

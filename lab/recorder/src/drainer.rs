@@ -125,8 +125,9 @@ impl Drainer {
                 self.drained = now;
                 until
             }
-            // Let the worker write the events that it holds back, to make room. All entries from
-            // before the start of the last complete round have been copied.
+            // Let the worker write the events that it holds back, to make room. The last complete
+            // round has copied all entries from before its start, except those that threads were
+            // still writing.
             None => self.drained,
         };
         self.messages.send(Message::Until(until))?;
@@ -270,7 +271,8 @@ impl Drainer {
                 }
             }
         }
-        // A child may have created rings and ended before its parent's end was noticed.
+        // Open new rings before the parent is finished: a child may have created rings and ended
+        // before its parent's end was noticed.
         self.discover()?;
         ended
             .into_iter()

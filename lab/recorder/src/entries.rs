@@ -80,7 +80,8 @@ mod tests {
     /// Writes events as a thread does, and decodes them. If `in_full` returns true for an event,
     /// its full stamp and size are written before it.
     fn through_a_ring(events: &[Event], in_full: impl Fn(&Event) -> bool) -> Vec<Event> {
-        // SAFETY: a ring of zeros is an empty ring.
+        // SAFETY: zeros are valid values of all fields: atomics, numbers and bytes. Together they
+        // are an empty ring.
         let ring = unsafe { Box::<Ring>::new_zeroed().assume_init() };
         for event in events {
             if in_full(event) {
@@ -109,7 +110,7 @@ mod tests {
             .enumerate()
         {
             // Every seventh entry is earlier than the previous one, as if a signal handler had
-            // written it.
+            // written the previous one after this entry's call had read the clock.
             stamp = if place % 7 == 6 {
                 stamp - 1000
             } else {

@@ -65,9 +65,9 @@ impl<T: Shareable> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the mapping has room for a `T` and stays until the value is dropped. By the
-        // contract of `Shareable`, other processes write only to atomics, or to fields that this
-        // process does not read yet.
+        // SAFETY: the mapping is page-aligned, has room for a `T`, and stays until the value is
+        // dropped. By the contract of `Shareable`, its bytes are a valid `T`, and other processes
+        // write only to atomics, or to fields that this process does not read yet.
         unsafe { self.0.as_ref() }
     }
 }

@@ -18,7 +18,7 @@ use crate::{Exporter, ReportError};
 /// Maximum width of a line in characters, even on a wider terminal.
 const WIDTH: usize = 80;
 /// Number of output lines up to which remarks are added.
-const LINES: usize = 29;
+const LINES: usize = 30;
 /// Maximum number of lines for one remark, or for one reason why entrants have no valid row.
 const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.
@@ -39,7 +39,12 @@ impl Exporter for Brief<'_> {
         let conclusion = Conclusion::drawn(&sheet);
         let mut page = self.page();
         let rounds = words::count(u64::from(result.rounds), "round");
-        page.title(result, &format!("{rounds}, fastest first"));
+        let left = result
+            .entrants
+            .iter()
+            .any(|row| row.decided_after.is_some());
+        let most = if left { "up to " } else { "" };
+        page.title(result, &format!("{most}{rounds}, fastest first"));
         glance(&mut page, &sheet);
         page.metrics(&sheet);
         if let Some(reason) = conclusion.reason(&sheet) {
@@ -90,7 +95,7 @@ impl Brief<'_> {
 /// Adds the table and its legend.
 fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     if sheet.rows.is_empty() {
-        page.line("No entrant counts.");
+        page.line("No allocator counts.");
         return;
     }
     let shapes = Shape::shrinking();

@@ -11,7 +11,7 @@ use heapdrome_schema::{
 use claims::ORDER;
 pub(crate) use claims::{Kind, claims};
 
-use crate::conclusion::Conclusion;
+use crate::conclusion::{self, Conclusion};
 use crate::foreign;
 use crate::markdown::{self, Markdown};
 use crate::prose;
@@ -204,10 +204,7 @@ pub(crate) fn checked(collection: &Collection) -> Option<String> {
             "The replay misses its program in {}: treat verdicts on that with doubt.",
             words::listed(&misses)
         ),
-        (false, true) => format!(
-            "The replay is faithful to its program in {}.",
-            words::listed(&within)
-        ),
+        (false, true) => conclusion::agrees(&within),
         (true, true) => {
             "Nothing could be compared: no difference between entrants was shown.".to_owned()
         }

@@ -25,6 +25,11 @@ const YARDSTICK: &str = "cheapest";
 /// Heading of the figures from the run that followed every block.
 const FOLLOWED: &str = "From one untimed run that followed every block";
 
+/// Explanation of ratios that differ from the ratio of the medians.
+const RATIOS: &str = "A ratio comes from the pairs of values within each round, so it can differ \
+                      from the ratio of the medians. A value of 0 counts as one step of its \
+                      figure (a fault, a microsecond), so 0 and 1 have the ratio 1.000.";
+
 /// Returns the evidence of the entrant of this name, in lines of at most `width` characters.
 /// Returns `None` if the race had no such entrant. The baseline's twin does not count.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
@@ -38,6 +43,9 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     let rows = Rows { row, baseline };
     let mut text = title(result, row);
     paragraph(&mut text, &rows.table(&timed(), true).join("\n"));
+    if baseline.is_some() {
+        paragraph(&mut text, RATIOS);
+    }
     paragraph(&mut text, &in_faults(result, &rows));
     let untimed = rows.table(&untimed(), false);
     if row.evidence.is_some() || baseline.is_some_and(|row| row.evidence.is_some()) {
@@ -113,8 +121,12 @@ fn fitted(line: &str, width: usize) -> String {
 
 fn title(result: &RaceResult, row: &EntrantResult) -> String {
     let name = foreign::name(&row.allocator);
-    let command = foreign::line(&result.command.join(" "));
-    let rounds = words::count(u64::from(result.rounds), "round");
+    let command = match &result.options.workload {
+        Some(workload) => foreign::line(workload),
+        None => foreign::line(&result.command.join(" ")),
+    };
+    let rounds = row.decided_after.unwrap_or(result.rounds);
+    let rounds = words::count(u64::from(rounds), "round");
     format!(
         "{name} ({}), {rounds} of: {command}\n",
         foreign::line(&row.version)

@@ -1,7 +1,7 @@
 //! The narrow table of the default output: wall time, processor time and memory, each with its
 //! ratio to the baseline.
 
-use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
+use heapdrome_schema::{Bytes, Claim, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
 use crate::conclusion::Figure;
 use crate::foreign;
@@ -88,7 +88,13 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
         true => format!(", {}", words::interval_of(sheet.result.alpha)),
         false => String::new(),
     };
-    let cells = format!("{value}ratio to {baseline} (below 1 is better){interval}");
+    let replay = sheet.result.options.replay.as_ref();
+    let has_times = replay.is_none_or(|replay| replay.speed.supports(Claim::Throughput));
+    let reading = match has_times {
+        true => "0.5 is 2x faster",
+        false => "below 1 is better",
+    };
+    let cells = format!("{value}ratio to {baseline} ({reading}){interval}");
     let mut rows = sheet.rivals();
     let missed = rows.any(|row| {
         Figure::COMMON

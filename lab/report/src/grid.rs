@@ -85,7 +85,7 @@ impl Extent {
             step(&mut now);
             all.push(now);
         }
-        // Skips the widest extents, because a workload's figures need their space.
+        // Skip the widest extents, because a workload's figures need their space.
         all.drain(..if of_workload { 2 } else { 0 });
         all
     }

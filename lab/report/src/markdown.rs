@@ -40,7 +40,7 @@ impl Page {
         let page = self;
         page.code(&reproduce::for_the_eye(&result.command));
         if sheet.rows.is_empty() {
-            page.paragraph("No entrant counts.");
+            page.paragraph("No allocator counts.");
         } else {
             page.table(&grid::main_table(&sheet, Extent::WHOLE));
         }

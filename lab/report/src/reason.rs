@@ -74,7 +74,7 @@ pub enum Cause {
         /// Seconds in calls under the baseline.
         baseline: f64,
         /// Share of the saved processor time that allocator calls explain; above 1 if other parts
-        /// of the program take longer.
+        /// of the program take longer, or the estimate is too high.
         share: f64,
     },
     /// Less resident memory for equal live memory.
@@ -200,7 +200,9 @@ fn setting(
 /// Formats the part of the saved processor time that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
-        return "which saves more than its whole gain: other parts take longer".to_owned();
+        return "which explains more than the whole gain: other parts take longer, or the estimate is \
+                too high"
+            .to_owned();
     }
     let only = if share < HALF { "only " } else { "" };
     let share = 100.0 * share.min(1.0);

@@ -87,7 +87,7 @@ fn little_time(
             "page faults on the {} that they request take as little",
             Bytes(bytes)
         ),
-        false => "page faults are nearly the same under every entrant".to_owned(),
+        false => "page faults are nearly the same under every allocator".to_owned(),
     };
     (hardly && !rivals.is_empty()).then(|| {
         format!(

@@ -160,7 +160,7 @@ impl Page {
     /// Adds the main table. Returns its extent.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
-            self.line("No entrant counts.");
+            self.line("No allocator counts.");
             return Extent::WHOLE;
         }
         let extents = Extent::shrinking(sheet.is_figure(OPERATIONS));

@@ -96,6 +96,22 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     }
 }
 
+/// Formats a ratio as a change, such as `+0.2% (-1.0% to +1.3%)`.
+pub(crate) fn change(compared: &Comparison) -> String {
+    let change = |ratio: f64| format!("{:+.1}%", 100.0 * (ratio - 1.0));
+    let Comparison {
+        ratio, low, high, ..
+    } = *compared;
+    match (
+        ratio.is_finite(),
+        low.is_finite() && high.is_finite() && low > 0.0,
+    ) {
+        (true, true) => format!("{} ({} to {})", change(ratio), change(low), change(high)),
+        (true, false) => format!("{} (too few rounds for an interval)", change(ratio)),
+        (false, _) => "unknown".to_owned(),
+    }
+}
+
 /// Formats an interval of ratios, such as `0.98 to 1.03`.
 pub(crate) fn interval(compared: &Comparison) -> String {
     let [low, high] = [compared.low, compared.high].map(two_decimals);

@@ -212,7 +212,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[0].evidence = Some(time(0.030));
     let over = said(&result);
     assert!(
-        over.contains(", which saves more than its whole gain"),
+        over.contains(", which explains more than the whole gain"),
         "{over}"
     );
 }

@@ -41,7 +41,8 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     );
     assert!(
         setting.contains(
-            "mimalloc2 was not shown to differ from system-huge in speed, but takes more memory. Compared "
+            "mimalloc2 was not shown to differ from system-huge in speed, but takes more memory. Unlike \
+             mimalloc2, the first in the table, system-huge needs no other library. Compared "
         ),
         "{setting}"
     );

@@ -115,6 +115,10 @@ pub struct Replayed {
     pub speed: ReplaySpeed,
     /// SHA-256 of the trace in hexadecimal.
     pub trace_sha256: String,
+    /// Share of the recorded process's processor time that was spent in the allocator, from 0 to 1,
+    /// if the trace contains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator_share: Option<f64>,
     /// Outcome of the latest check of this trace and process; `None` without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,

@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn a_mean_by_hand() {
-        // Two errors of 0.1 / sqrt(5), divided by 2: 0.0316228. 8 degrees of freedom, t = 2.306004.
+        // Both errors are 0.1 / sqrt(5). The root of the sum of their squares, divided by 2, is
+        // 0.0316228. With 8 degrees of freedom, t = 2.306004.
         let found = geometric_mean(&[estimate(0.5, 0.1), estimate(2.0, 0.1)], 0.95);
         let found = found.expect("two ratios");
         let half = (2.306_004_135 * 0.1 / 5.0_f64.sqrt() / 2.0_f64.sqrt()).exp();

@@ -195,7 +195,7 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     if least > f64::from(most) {
         return 0.0;
     }
-    // Maximum distance of a sum of draws below the greatest sum.
+    // Maximum distance below the greatest sum at which a sum of draws still counts.
     let room = (f64::from(most) - least) as usize;
     let mut now = vec![0.0; room + 1];
     let mut next = now.clone();

@@ -45,9 +45,9 @@ impl Forks {
     pub unsafe fn fork(&mut self, life: impl FnOnce() -> u8) -> io::Result<()> {
         // SAFETY: getpid has no preconditions.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the child runs only `live`, which makes system calls and calls `life`; by this
+        // SAFETY: the child runs only `live`, which makes system calls and calls `life`. By this
         // function's contract, `life` takes no lock that another thread may hold, except those of
-        // the allocator.
+        // the allocator. An allocator must reset or hold its own locks at a fork.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => live(parent, life),

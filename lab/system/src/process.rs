@@ -77,7 +77,8 @@ pub fn page_faults(whose: Whose) -> u64 {
 
 fn usage(whose: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is writable. All-zero bytes are a valid `rusage`, even if the call fails.
+    // SAFETY: `usage` is writable and outlives the call. Its zeros are a valid `rusage`, so it is
+    // initialised even if the call fails.
     unsafe {
         libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()

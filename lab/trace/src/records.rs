@@ -127,6 +127,28 @@ pub struct TimedCalls {
     pub interrupted: u64,
 }
 
+impl TimedCalls {
+    /// Minimum number of timed calls that an interval requires.
+    pub const FEWEST: u64 = 30;
+}
+
+impl Finish {
+    /// Returns the share of the process's processor time that was spent in the allocator, from 0 to
+    /// 1, given the process's number of calls. Returns `None` if the share is unknown.
+    #[must_use]
+    pub fn share_in_allocator(&self, calls: u64) -> Option<f64> {
+        let timed = self
+            .timed
+            .filter(|timed| timed.calls >= TimedCalls::FEWEST)?;
+        let processor = self.processor_time.filter(|_| !self.gave_up)? as f64;
+        let all = calls as f64 / timed.calls as f64;
+        let allocator = all * timed.nanoseconds as f64;
+        // The recorder's time is an estimate as well, and must leave room for the allocator's.
+        let own = (processor - all * timed.recording as f64).max(allocator);
+        (own > 0.0).then(|| allocator / own)
+    }
+}
+
 /// A process of the command that was not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bypass {
@@ -321,6 +343,33 @@ pub(crate) fn one_of_each() -> [Record; 9] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_share_in_the_allocator_needs_enough_timed_calls_and_a_whole_recording() {
+        let timed = |calls| TimedCalls {
+            calls,
+            nanoseconds: 20 * calls,
+            recording: 5 * calls,
+            ..TimedCalls::default()
+        };
+        let mut finish = Finish {
+            process: 0,
+            time: Time(0),
+            peak_resident: None,
+            minor_faults: None,
+            processor_time: Some(450_000),
+            waited: 0,
+            gave_up: false,
+            timed: Some(timed(100)),
+        };
+        // Of 10,000 calls, 20 ns each are in the allocator and 5 ns in the recorder.
+        assert_eq!(finish.share_in_allocator(10_000), Some(0.5));
+        finish.timed = Some(timed(TimedCalls::FEWEST - 1));
+        assert_eq!(finish.share_in_allocator(10_000), None);
+        finish.timed = Some(timed(100));
+        finish.gave_up = true;
+        assert_eq!(finish.share_in_allocator(10_000), None);
+    }
 
     #[test]
     fn a_finish_of_an_earlier_heapdrome_has_no_timed_calls() {

@@ -167,7 +167,8 @@ fn forbids_programs(folder: &Path) -> bool {
     let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else {
         return true;
     };
-    // SAFETY: the path ends with a zero, and `status` is read only if the call succeeded.
+    // SAFETY: the path ends with a zero. All-zero bytes are a valid `statvfs`, which outlives the
+    // call.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) != 0 || status.f_flag & libc::ST_NOEXEC != 0

@@ -150,8 +150,9 @@ impl Launch {
             return Err(failed("start a process")(io::Error::last_os_error()));
         }
         if pid == 0 {
-            // SAFETY: this is the child; every pointer was created before the fork, and every table
-            // ends with a null.
+            // SAFETY: this is the child, which has just been forked. Every pointer was created
+            // before the fork and points to memory of `self` or of this function. Every table ends
+            // with a null.
             unsafe {
                 libc::close(open_gate.as_raw_fd());
                 self.become_command(&gate, &tell, [&arguments, &script, &environment])
@@ -159,7 +160,8 @@ impl Launch {
         }
         drop((gate, tell));
         if let Err(error) = attach(pid) {
-            // SAFETY: the child belongs to this process and has not been waited for.
+            // SAFETY: the child belongs to this process and has not been waited for, so no other
+            // process has its ID. A null status pointer is allowed.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 libc::waitpid(pid, std::ptr::null_mut(), 0);
@@ -185,7 +187,9 @@ impl Launch {
         [arguments, script, environment]: [&[*const libc::c_char]; 3],
     ) -> ! {
         // SAFETY: by contract this is a child that has just been forked, and the tables end with a
-        // null.
+        // null. All calls are async-signal-safe. Strings and tables live until the exec, and `none`
+        // and `byte` have room for the results. All-zero bytes are a valid `sigset_t`, and the
+        // script's table has a first entry.
         unsafe {
             libc::setsid();
             for (number, stream) in self.streams.iter().enumerate() {

@@ -76,8 +76,8 @@ impl NewWatch {
             self.found.apart += u32::from(before == now);
         }
         self.counted = counted;
-        // Counts the stop even if the program has no record because the library was not loaded into
-        // it.
+        // Count the stop even if the program has no record. It has none if the library was not
+        // loaded into it.
         self.stops += 1;
         if self.stops > MOST {
             breakpoint::clear(self.pid);
@@ -139,8 +139,8 @@ mod breakpoint {
     /// Returns whether a thread was stopped by the breakpoint at `address`. When the thread
     /// continues, it executes the instruction at `address` without another stop.
     pub(super) fn is_cause(thread: i32, address: u64) -> bool {
-        // SAFETY: `signal` outlives the call and is read only if the call succeeded. A SIGTRAP that
-        // the processor raised has an address.
+        // SAFETY: all-zero bytes are a valid `siginfo_t`, and `signal` outlives the call. The
+        // address is read only from a SIGTRAP that the processor raised, which has one.
         unsafe {
             let mut signal: libc::siginfo_t = std::mem::zeroed();
             let known = libc::ptrace(libc::PTRACE_GETSIGINFO, thread, 0, &raw mut signal) == 0;

@@ -137,7 +137,8 @@ fn mounted_nosuid(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: the path ends with a zero, and `status` is read only if the call succeeded.
+    // SAFETY: the path ends with a zero. All-zero bytes are a valid `statvfs`, which outlives the
+    // call.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) == 0 && status.f_flag & libc::ST_NOSUID != 0

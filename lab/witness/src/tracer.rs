@@ -66,7 +66,8 @@ pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Endi
 fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
     loop {
-        // SAFETY: `event` outlives the call, and is read only after the call has filled it in.
+        // SAFETY: all-zero bytes are a valid `siginfo_t`, and `event` outlives the call. It is read
+        // only after the call has filled it in.
         unsafe {
             let mut event: libc::siginfo_t = std::mem::zeroed();
             if libc::waitid(libc::P_ALL, 0, &mut event, which) == 0 {
@@ -104,8 +105,8 @@ fn reap(thread: i32) {
 /// meantime.
 fn take_stop(thread: i32) -> Option<i32> {
     let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
-    // SAFETY: `event` outlives the call. It is read only after a successful call, which fills it in
-    // or leaves its zeros.
+    // SAFETY: all-zero bytes are a valid `siginfo_t`, and `event` outlives the call. It is read
+    // only after a successful call, which fills it in or leaves its zeros.
     unsafe {
         let mut event: libc::siginfo_t = std::mem::zeroed();
         let taken = libc::waitid(libc::P_PID, thread.unsigned_abs(), &mut event, which) == 0;

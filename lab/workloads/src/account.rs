@@ -90,7 +90,8 @@ impl Share<'_> {
     /// zero.
     #[cold]
     pub(crate) fn flush(&mut self) {
-        // Relaxed: the sum and the maximum do not depend on the order of the additions.
+        // Relaxed: no other memory depends on the counts. `before` is the value just before this
+        // addition, in whatever order the threads add.
         let before = self
             .account
             .current

@@ -93,8 +93,9 @@ impl<T> Deref for Array<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping holds `length` values, zero at first, and lives as long as `self`;
-        // a page's start is aligned for any `T`.
+        // SAFETY: the mapping holds `length` values, zero at first, and lives as long as `self`; a
+        // page's start is aligned for any `T`. If the mapping is shared, a forked child writes only
+        // values that this process reads after the child's end.
         unsafe { std::slice::from_raw_parts(self.first, self.length) }
     }
 }
@@ -102,8 +103,8 @@ impl<T> Deref for Array<T> {
 impl<T> DerefMut for Array<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the mapping holds `length` values; `self` is mutably borrowed, so no other slice
-        // of it exists.
+        // SAFETY: the mapping holds `length` aligned values, as in `deref`; `self` is mutably
+        // borrowed, so no other slice of it exists.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.length) }
     }
 }

@@ -197,7 +197,7 @@ impl<H: Heap> Worker<'_, H> {
             let slot = self.slots[place];
             if !slot.block.is_null() && goes(place, self.blocks.bits()) {
                 // SAFETY: a slot that is not null holds a block that `burst` stored and that has
-                // not been freed; it is set to null here.
+                // not been freed. Only this thread uses it, and the slot is set to null here.
                 unsafe { self.blocks.free(slot) }?;
                 self.slots[place] = Slot::EMPTY;
             }
@@ -251,7 +251,8 @@ impl<H: Heap> Worker<'_, H> {
                 *slot = self.blocks.allocate()?;
             }
             for slot in few {
-                // SAFETY: the block was allocated above.
+                // SAFETY: the block was allocated above, and only this thread uses it. It is not
+                // used afterwards.
                 unsafe { self.blocks.free(slot) }?;
             }
             let due = self.scene.activity * pulse / PULSES;

@@ -50,7 +50,8 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
 /// The conditions of [`write`] hold, and `size` is below 8.
 #[inline]
 unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
-    // SAFETY: all places are below `size`, for which `block` is valid.
+    // SAFETY: every access lies within the `size` bytes for which `block` is valid, and is
+    // unaligned or of one byte.
     unsafe {
         if size >= 4 {
             let (begin, end) = (tag as u32, (tag >> (8 * (size - 4))) as u32);
@@ -73,15 +74,16 @@ unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
 /// Returns [`Failure::Corrupt`] if the bytes that [`write`] wrote have changed.
 ///
 /// # Safety
-/// `block` is valid for reads of `size` bytes, and no other thread writes it.
+/// `block` is valid for reads of `size` bytes, [`write`] has written a tag into it, and no other
+/// thread writes it.
 #[inline]
 pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     if size < 8 {
-        // SAFETY: `block` is valid for `size` bytes by contract, and `size` is below 8.
+        // SAFETY: the conditions of `verify` hold by contract, and `size` is below 8.
         return unsafe { verify_small(block, size, tag) };
     }
-    // SAFETY: both reads lie within the `size` bytes for which `block` is valid, and are unaligned
-    // reads.
+    // SAFETY: both reads lie within the `size` bytes for which `block` is valid, cover only bytes
+    // that `write` wrote, and are unaligned reads.
     let (begin, end) = unsafe {
         let end = block.add(size - 8).cast::<u64>().read_unaligned();
         (block.cast::<u64>().read_unaligned(), end)
@@ -109,7 +111,8 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
 #[inline]
 unsafe fn verify_small(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     let mut found = 0;
-    // SAFETY: all places are below `size`, for which `block` is valid.
+    // SAFETY: every access lies within the `size` bytes for which `block` is valid, and is
+    // unaligned or of one byte.
     unsafe {
         if size >= 4 {
             let begin = u32::from_le(block.cast::<u32>().read_unaligned());
@@ -145,7 +148,8 @@ fn corrupt(block: *const u8, size: usize, expected: u64, found: u64) -> Failure 
 #[inline]
 pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     if size > 16 {
-        // SAFETY: the bytes between the tag and the last 8 lie within the block.
+        // SAFETY: the bytes between the tag and the last 8 lie within the `size` bytes for which
+        // `block` is valid.
         unsafe { block.add(8).write_bytes(byte, size - 16) };
     }
 }
@@ -184,7 +188,8 @@ fn word(key: u64, place: usize) -> u64 {
 pub(crate) unsafe fn write_words(block: *mut u8, from: usize, to: usize, key: u64) {
     let words = block.cast::<u64>();
     for place in from / WORD..to / WORD {
-        // SAFETY: by this function's contract the word lies within the block and is aligned.
+        // SAFETY: by this function's contract the word lies within the bytes for which `block` is
+        // valid, and is aligned.
         unsafe { words.add(place).write(word(key, place)) };
     }
 }
@@ -195,12 +200,14 @@ pub(crate) unsafe fn write_words(block: *mut u8, from: usize, to: usize, key: u6
 /// Returns [`Failure::Corrupt`] if a word is not the one that [`write_words`] wrote.
 ///
 /// # Safety
-/// `block` is valid for reads of `size` bytes and aligned to a word, and no other thread writes it.
+/// `block` is valid for reads of `size` bytes and aligned to a word, [`write_words`] wrote all its
+/// words, and no other thread writes it.
 pub(crate) unsafe fn verify_words(block: *const u8, size: usize, key: u64) -> Result<u64, Failure> {
     let words = block.cast::<u64>();
     let mut sum = 0_u64;
     for place in 0..size / WORD {
-        // SAFETY: by this function's contract the word lies within the block and is aligned.
+        // SAFETY: by this function's contract the word lies within the bytes for which `block` is
+        // valid, and is aligned.
         let (found, due) = (unsafe { words.add(place).read() }, word(key, place));
         if found != due {
             return Err(corrupt(block, size, due, found));

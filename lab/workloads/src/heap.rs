@@ -25,8 +25,8 @@ pub trait Heap: Sync {
             // SAFETY: by this function's contract `block` is in use and has `old` bytes; `moved` is
             // a new block of `new` bytes, so the two do not overlap.
             unsafe { moved.copy_from_nonoverlapping(block, old.min(new)) };
-            // SAFETY: by this function's contract `block` came from this heap and is not used
-            // afterwards.
+            // SAFETY: by this function's contract `block` came from this heap with the size `old`
+            // and is in use. Because the result is not null, it is not used afterwards.
             unsafe { self.free(block, old) };
         }
         moved
@@ -68,14 +68,15 @@ impl Heap for Libc {
     #[inline]
     unsafe fn free(&self, block: *mut u8, _size: usize) {
         // SAFETY: by the contract of `Heap::free` the block came from malloc, posix_memalign or
-        // realloc, and is in use.
+        // realloc, is in use, and is not used afterwards.
         unsafe { libc::free(block.cast()) }
     }
 
     #[inline]
     unsafe fn reallocate(&self, block: *mut u8, _old: usize, new: usize) -> *mut u8 {
         // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc or
-        // realloc and is in use.
+        // realloc, is in use, and is not used afterwards unless the result is null. No caller
+        // passes a size of 0.
         unsafe { libc::realloc(block.cast(), new) }.cast()
     }
 
@@ -111,7 +112,7 @@ fn object_of(address: *const libc::c_void) -> Option<usize> {
     // SAFETY: `found` has room for the answer; dladdr accepts any address.
     let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
     // SAFETY: all fields were zeroed, which is a valid value (null pointers), and dladdr may have
-    // written others.
+    // written valid values over it.
     let found = unsafe { found.assume_init() };
     known.then(|| found.dli_fbase.addr())
 }

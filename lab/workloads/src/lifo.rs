@@ -224,12 +224,12 @@ impl Cache {
     /// Pushes a block onto its list.
     ///
     /// # Safety
-    /// `node` is a free block of this class.
+    /// `node` is a free block of this class, which no other code uses or can reach.
     #[inline]
     unsafe fn give(&mut self, class: usize, node: *mut Node, shared: &Shared) {
         let list = &mut self.lists[class];
-        // SAFETY: by this function's contract the block is free; every class has at least 16 bytes,
-        // aligned to 16.
+        // SAFETY: by this function's contract the block is free, and no other code uses it. Every
+        // class has at least 16 bytes, aligned to 16.
         unsafe { (*node).next = list.head };
         list.head = node;
         list.count += 1;
@@ -313,7 +313,7 @@ impl Heap for Lifo {
                 }
                 if !node.is_null() {
                     // SAFETY: the node was just taken from the list of this class, so it is a free
-                    // block of this class.
+                    // block of this class that only this thread can reach.
                     unsafe { cache.give(class, node, self.shared) };
                 }
                 cache.cut(bytes_of(class), alignment, self.shared)
@@ -325,7 +325,8 @@ impl Heap for Lifo {
     #[inline]
     unsafe fn free(&self, block: *mut u8, size: usize) {
         if let Some(class) = class(size) {
-            // SAFETY: by the contract of `Heap::free` the block has this size and is free now.
+            // SAFETY: by the contract of `Heap::free` the block came from this heap with this size,
+            // and is not used afterwards. So it is a free block of the size's class.
             self.with_cache(|cache| unsafe { cache.give(class, block.cast(), self.shared) });
         }
     }

@@ -153,7 +153,8 @@ impl<H: Heap> Worker<'_, H> {
             self.period(team)?;
         }
         for slot in self.live.iter() {
-            // SAFETY: every slot holds a block in use, which is not freed again.
+            // SAFETY: every slot holds a block in use, which only this thread uses and which is not
+            // freed again.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())
@@ -163,8 +164,8 @@ impl<H: Heap> Worker<'_, H> {
     fn period(&mut self, team: &Team) -> Result<(), Halt> {
         for _ in 0..self.replaced {
             let place = self.blocks.below(self.live.len() as u64) as usize;
-            // SAFETY: every slot holds a block in use. If the allocation below fails, the run ends,
-            // and the slot is not read again.
+            // SAFETY: every slot holds a block in use, which only this thread uses. If the
+            // allocation below fails, the run ends, and the slot is not read again.
             unsafe { self.blocks.free(self.live[place]) }?;
             self.live[place] = self.blocks.allocate()?;
         }
@@ -173,7 +174,8 @@ impl<H: Heap> Worker<'_, H> {
         }
         team.meet()?;
         for slot in self.burst.iter() {
-            // SAFETY: every slot holds a block that was allocated above and is not freed again.
+            // SAFETY: every slot holds a block that was allocated above, that only this thread
+            // uses, and that is not freed again.
             unsafe { self.blocks.free(*slot) }?;
         }
         self.blocks.flush();

@@ -220,8 +220,9 @@ impl<H: Heap> Worker<'_, H> {
             return Ok(());
         }
         let key = self.first_key.wrapping_add(u64::from(block.key));
-        // SAFETY: a block in an array was allocated with its size and key. It is removed from the
-        // array before it is freed, or the array's count is reset before it is read again.
+        // SAFETY: a block in an array was allocated with its size and key, and only this thread
+        // uses it. It is removed from the array before it is freed, or the array's count is reset
+        // before it is read again.
         unsafe { self.caller.free(block.address, block.size as usize, key) }
     }
 }

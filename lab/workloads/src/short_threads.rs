@@ -120,7 +120,8 @@ impl<'a, H: Heap> Main<'a, H> {
         };
         let ended = oldest.join();
         let (slots, tally) = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        // SAFETY: `live` stored a block in the first slot and did not free it.
+        // SAFETY: `live` stored a block in the first slot and did not free it. Its thread has
+        // ended, so no other thread uses the block.
         unsafe { self.blocks.free(slots[0]) }?;
         self.blocks.flush();
         self.of_threads.merge(tally);
@@ -142,8 +143,8 @@ fn live<H: Heap>(mut slots: Array<Slot>, mut blocks: Blocks<'_, H>) -> Handed {
     let handed = blocks.below(slots.len() as u64) as usize;
     slots.swap(0, handed);
     for slot in &slots[1..] {
-        // SAFETY: every slot holds a block that was allocated above; only the first slot is read
-        // again.
+        // SAFETY: every slot holds a block that was allocated above and only this thread uses; only
+        // the first slot is read again.
         unsafe { blocks.free(*slot) }?;
     }
     Ok((slots, blocks.finish()))

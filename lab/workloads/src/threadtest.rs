@@ -157,7 +157,8 @@ impl Plan {
             }
             key = first;
             for block in worker.blocks.iter() {
-                // SAFETY: the block was allocated above with this size and key.
+                // SAFETY: the block was allocated above with this size and key. Only this thread
+                // uses it, and it is not used afterwards.
                 unsafe { worker.caller.free(*block, self.size, key) }?;
                 key = key.wrapping_add(1);
                 compute(self.work);

@@ -223,14 +223,14 @@ impl<H: Heap> Worker<'_, H> {
         if length > vector.capacity {
             let capacity = vector.next_capacity(push);
             let (old, new) = (vector.capacity as usize, capacity as usize);
-            // SAFETY: the vector's block is null or came from `grow` with the vector's capacity.
-            // The returned block replaces it in the vector.
+            // SAFETY: the vector's block is null, or came from `grow` with the vector's capacity
+            // and is in use. The returned block replaces it in the vector.
             vector.block = unsafe { self.caller.grow(vector.block, old, new) }?;
             vector.capacity = capacity;
         }
         let (from, to) = (vector.length as usize, length as usize);
-        // SAFETY: the block has `capacity` bytes, at least `length`; a push is a multiple of a
-        // word, and `grow` checked the alignment.
+        // SAFETY: the block has `capacity` bytes, at least `length`, and only this thread uses it.
+        // A push is a multiple of a word, and `grow` checked the alignment.
         unsafe { contents::write_words(vector.block, from, to, key) };
         vector.length = length;
         Ok(())
@@ -244,7 +244,8 @@ impl<H: Heap> Worker<'_, H> {
             self.order[place] = self.order[left - 1];
             let vector = self.vectors[number as usize];
             let (key, length) = (self.key ^ u64::from(number), vector.length as usize);
-            // SAFETY: `push` wrote `length` bytes of the vector's block, word by word.
+            // SAFETY: `push` wrote `length` bytes of the vector's block, word by word, and only
+            // this thread uses it. `grow` checked its alignment.
             let found = unsafe { contents::verify_words(vector.block, length, key) }?;
             let size = vector.capacity as usize;
             // SAFETY: the block came from `grow` with this size. The number was removed from the

@@ -71,7 +71,8 @@ impl Heap for InChildren {
     }
 
     unsafe fn free(&self, block: *mut u8, size: usize) {
-        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        // SAFETY: by contract the block is in use with this size and is not used afterwards, and
+        // `Libc` returned it.
         unsafe { Libc.free(block, size) }
     }
 }

@@ -89,13 +89,15 @@ impl Canaries {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, a multiple of 16, including slack. Its contents do not matter yet.
+/// The block is aligned to 16 bytes, and has `size` bytes, a multiple of 16, including slack. Its
+/// contents do not matter yet.
 #[inline(always)]
 pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let first = canaries.first_of(word);
-    // SAFETY: the canaries lie in the block, by this function's contract.
+    // SAFETY: by this function's contract, the canaries lie in the block, and the last one is
+    // aligned.
     unsafe {
         block.add(canaries.first).cast().write_unaligned(first);
         block.add(canaries.last).cast().write(word);
@@ -106,13 +108,15 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
 ///
 /// # Safety
 ///
-/// The block belongs to the program. It has `size` bytes, a multiple of 16, including slack.
+/// The block belongs to the program, and is aligned to 16 bytes. It has `size` bytes, a multiple of
+/// 16, including slack.
 pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let free = !0 << canaries.taken;
-    // SAFETY: the canaries lie in the block, by this function's contract. The program's bytes come
-    // first in memory. A last canary apart from the first one lies entirely in the slack.
+    // SAFETY: by this function's contract, the canaries lie in the block, and the last one is
+    // aligned. The program's bytes come first in memory. A last canary apart from the first one
+    // lies entirely in the slack.
     unsafe {
         let first = block.add(canaries.first).cast::<u64>();
         let kept = first.read_unaligned() & !free;
@@ -160,7 +164,7 @@ impl Edges {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes. Its pages contain no other block.
+/// The block has `size` bytes. Its pages, of `page` bytes each, contain no other block.
 pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
@@ -176,7 +180,7 @@ pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes. Its pages contain no other block.
+/// The block has `size` bytes. Its pages, of `page` bytes each, contain no other block.
 pub(crate) unsafe fn is_guarded(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;

@@ -29,7 +29,8 @@ pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
 pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     let rest = shape.rest_from(block.addr().get());
     for start in shape.looked_at() {
-        // SAFETY: by the construction of shapes, every piece ends within the block.
+        // SAFETY: the block is free, by this function's contract. By the construction of shapes,
+        // every piece ends within the block.
         unsafe {
             let piece = block.add(start);
             piece.cast::<[u8; PIECE]>().write([FILL; PIECE]);
@@ -46,7 +47,7 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
 /// The conditions of [`fill`] hold.
 #[inline(always)]
 pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
-    // SAFETY: by the construction of shapes, every piece ends within the block.
+    // SAFETY: by the construction of shapes, every piece is aligned and ends within the block.
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 

@@ -102,8 +102,8 @@ impl Gathered {
         let count = usize::from(self.count.take());
         if count != 0 {
             let mut blocks = self.blocks.each_ref().map(Cell::get);
-            // SAFETY: the gathered blocks are free blocks of the class, and the set's count is 0
-            // now.
+            // SAFETY: the gathered blocks are free blocks of the class. The set's count is 0 now,
+            // so they are on no other list.
             give(unsafe { FreeBlocks::new(self.class.get(), &mut blocks[..count]) });
         }
     }

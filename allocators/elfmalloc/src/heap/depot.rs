@@ -101,7 +101,8 @@ impl Chunks {
                 chunk.with_slots(|slots| {
                     let blocks = &mut slots[..count];
                     // SAFETY: the first `count` slots hold free blocks of the class. The chunk is
-                    // freed next, so no other code uses the slots.
+                    // in no depot and is freed next, so no other list has these blocks, and no
+                    // other code uses the slots.
                     give(unsafe { FreeBlocks::new(class, blocks) });
                 });
             }

@@ -155,7 +155,8 @@ impl Front {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(super) unsafe fn write(place: *mut Self) {
-        // SAFETY: by this function's contract, no other code uses the place.
+        // SAFETY: by this function's contract, the place is aligned and large enough, and no other
+        // code uses it.
         unsafe {
             for class in 0..ENTRIES {
                 (&raw mut (*place).tops.0[class]).write(Cell::new(no_slots()));
@@ -274,7 +275,8 @@ impl Front {
         let block = unsafe { *top.sub(1) };
         if !block.is_null() {
             // SAFETY: the slot before the top held a block, so the word before that is another slot
-            // or the null.
+            // or the null. This thread owns the front, because the magazines of shared fronts are
+            // empty.
             unsafe {
                 will_be_used(*top.sub(2));
                 self.set_top(class, top.sub(1));
@@ -346,7 +348,8 @@ impl Front {
             return false;
         }
         // SAFETY: the top is a slot and not FULL, so another slot or FULL follows it. Only this
-        // thread uses the slots.
+        // thread uses the slots. By this function's contract, the block is a free block of the
+        // class.
         unsafe {
             *top = block;
             self.set_top(class, top.add(1));

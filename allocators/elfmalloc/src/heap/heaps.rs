@@ -149,7 +149,7 @@ impl<P: Pages> Heaps<P> {
 
     fn new_heap(&self, list: &mut HeapList) -> Option<HeapRef> {
         let memory = self.memory().structure(size_of::<ThreadHeap>())?;
-        // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
+        // SAFETY: the memory is new, zero, large enough, sufficiently aligned, and never freed.
         let heap = unsafe { ThreadHeap::write(memory, self.budget()) };
         list.add(heap.as_any());
         Some(heap)
@@ -288,15 +288,17 @@ impl<P: Pages> Heaps<P> {
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, and its heap is `own`, if it has one.
+    /// The calling thread is the only one, and its heap is `own`, if it has one. No other thread
+    /// was on a slow path when the process forked.
     #[cold]
     pub unsafe fn disown(&self, own: Option<HeapRef>) {
         // The child's processor time restarts at zero, so earlier readings are void.
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: the heap's thread does not exist in the child, and the calling thread is the
-            // only one, by this function's contract.
+            // SAFETY: by this function's contract, the calling thread is the only one, and the heap
+            // is not its own. The heap's thread, which does not exist in the child, was not on a
+            // slow path.
             unsafe { heap.forget_owner(budget) };
         });
         if self

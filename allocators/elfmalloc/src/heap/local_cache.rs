@@ -165,7 +165,7 @@ mod tests {
 
         fn free<F: FrontEnd>(&self, class: SizeClass, block: *mut u8) {
             let block = NonNull::new(block).expect("a block");
-            // SAFETY: the block belongs to the test, which no longer uses it.
+            // SAFETY: the test passes an allocated block of `class`, and no longer uses it.
             let block = unsafe { FreeBlock::new(class, block) };
             F::put(&self.heaps, self.heap, block);
         }

@@ -71,8 +71,8 @@ impl ThreadHeap {
     /// freed.
     pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> HeapRef {
         let heap: NonNull<Self> = memory.cast();
-        // SAFETY: the memory is large enough and used by no other code. Every field that is not
-        // valid as zero is written before it is read.
+        // SAFETY: by this function's contract, the memory is large enough, aligned, and used by no
+        // other code. Every field is written.
         unsafe {
             let place = heap.as_ptr();
             Front::write(&raw mut (*place).front);
@@ -171,8 +171,9 @@ impl AnyHeap {
     #[inline]
     pub(super) fn heap<'a>(self) -> &'a ThreadHeap {
         // SAFETY: heaps are never freed, and all of their fields are cells, atomics and locks.
-        // Callers use no cells of another thread's heap, except links of lists whose lock they
-        // hold.
+        // Callers use no cells of another thread's heap, except `next_idle` under the lock of the
+        // lists, and `next`, which does not change after the heap is listed. In the child of a
+        // fork, no other thread exists.
         unsafe { self.0.as_ref() }
     }
 

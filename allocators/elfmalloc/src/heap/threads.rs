@@ -15,7 +15,7 @@ use crate::units::amount::Units;
 ///
 /// # Safety
 ///
-/// No other thread uses the heap: its thread has ended, or is the calling thread.
+/// The heap belongs to the calling thread or to an ended thread, and its thread no longer uses it.
 pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_quarantine(heaps, heap);
     heaps.leave(heap);
@@ -27,8 +27,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
     };
-    // SAFETY: the quarantine belongs to the heap, and thus to this thread. Its blocks lie in slabs,
-    // and the program no longer uses them.
+    // SAFETY: the quarantine belongs to the heap, and thus to this thread. The blocks that it
+    // passes on lie in slabs and are on no list, and the program no longer uses them.
     unsafe {
         quarantine.as_mut().empty(|block| {
             if let Some(slab) = heaps.shards.slab_of(block.addr())

@@ -51,7 +51,8 @@ impl ExitReport {
     /// This function is called only once, and no other thread changes the environment during the
     /// call.
     pub unsafe fn read_environment(&self) {
-        // SAFETY: by this function's contract, no other thread changes the environment.
+        // SAFETY: by this function's contract, no other thread changes the environment during the
+        // call. The values are used only during the call.
         let (form, path) = unsafe {
             (
                 variable(STATISTICS).and_then(|name| form_or_report(name)),

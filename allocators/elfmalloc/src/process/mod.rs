@@ -41,8 +41,9 @@ static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment and reserves address space. Only the first call does so.
 pub(crate) fn start() {
-    // SAFETY: the closure runs once, at the first allocation or in a constructor, before another
-    // thread exists that could change the environment.
+    // SAFETY: the closure runs once, at the first allocation or in a constructor. Normally no other
+    // thread exists by then. A program that loads the library with `dlopen` must not change the
+    // environment in another thread meanwhile.
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
@@ -125,7 +126,9 @@ pub type Elfmalloc = Allocator<Magazines>;
 pub type ElfmallocL = Allocator<LocalCache>;
 
 // SAFETY: blocks come from slabs, runs and mappings that no other code uses. Class sizes are
-// multiples of 16 and of the requested alignment.
+// multiples of 16 and of the requested alignment, and runs and mappings are aligned as requested.
+// `allocate_zeroed` clears every block that does not read as zero, and `reallocate` copies or
+// remaps the contents of a block that moves.
 unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     const NAME: &'static str = F::NAME;
 
@@ -188,14 +191,17 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the block belongs to the caller, by this function's contract, and `to` is new.
-        // Both have at least the copied number of bytes.
+        // SAFETY: by this function's contract, the block is live, and the caller does not use it
+        // again, because the result is another block. Both blocks have at least the copied number
+        // of bytes, and `to` is new.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let class = class_of(block.addr().get());
-        // SAFETY: the block is live and belongs to the caller, by this function's contract.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again if the result is another block. New blocks
+        // are different from it, and both have at least the copied number of bytes.
         unsafe {
             let usable = Self::usable_size(block);
             let to = if class.is_slab() || size <= LARGEST {

@@ -43,8 +43,10 @@ thread_slot!(
 );
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: every armed value is a pointer to a heap, and heaps are never freed. The heap is used
-    // only if `HEAP` points to it, so it belongs to this thread.
+    // SAFETY: this is the key's destructor. Every armed value is a pointer to a heap, which is
+    // never freed. The heap is used only if `HEAP` points to it, so it belongs to this thread. From
+    // then on, the thread uses `ENDED`, whose presence is shared, so any thread may detach the heap
+    // once.
     unsafe {
         let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) else {
             return;
@@ -78,7 +80,8 @@ pub(crate) fn set_quarantine(quarantine: *mut Quarantine) {
 
 #[inline(always)]
 pub(crate) fn front() -> &'static Front {
-    // SAFETY: the slot points to a front that lives as long as its thread: a static, or a heap's.
+    // SAFETY: the slot points to a static front, or to the front of a heap, and heaps are never
+    // freed.
     unsafe { &(*HEAP::get()).0 }
 }
 
@@ -169,11 +172,11 @@ mod tests {
             let mut blocks = blocks.get();
             let last = blocks.pop().expect("a block");
             for block in blocks {
-                // SAFETY: the block belongs to the test.
+                // SAFETY: the block belongs to the test, which no longer uses it.
                 unsafe { A::deallocate(block) };
                 assert!(present_heap().is_none(), "a few frees make no heap");
             }
-            // SAFETY: the block belongs to the test.
+            // SAFETY: the block belongs to the test, which no longer uses it.
             unsafe { A::deallocate(last) };
             assert!(present_heap().is_some(), "who goes on gets one");
         });
@@ -197,7 +200,7 @@ mod tests {
             // Value that the key has when its destructor runs a second time.
             let word = mine.as_ptr().as_ptr().map_addr(|address| address | 1);
             // SAFETY: the word is the heap of another thread, like a value that is left on a reused
-            // stack.
+            // stack. The destructor compares it with `HEAP` before it uses the heap.
             unsafe { thread_ends(word.cast()) };
             let next = HEAPS.attach().expect("there is memory");
             assert_ne!(next, mine, "it was given to this thread too");

@@ -114,7 +114,8 @@ impl Attachment {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(crate) unsafe fn write(place: *mut Self) {
-        // SAFETY: by this function's contract, no other code uses the place.
+        // SAFETY: by this function's contract, the place is aligned and large enough, and no other
+        // code uses it.
         unsafe {
             (&raw mut (*place).to).write(AtomicPtr::new(null_mut()));
             let own = &raw mut (*place).own;

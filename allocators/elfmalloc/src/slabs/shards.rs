@@ -307,8 +307,9 @@ impl<P: Pages> Shards<P> {
         }
         run.descriptor.set(run.base, units, class);
         let words = bitmap.map_or(null_mut(), |words| words.as_ptr().cast());
-        // SAFETY: the run was just taken from the pool, and the bitmap, if any, has as many words
-        // as the class needs.
+        // SAFETY: the run was just taken from the pool and the bitmap was just allocated, so no
+        // other code uses them. The bitmap has as many words as the class needs; without one, the
+        // descriptor's own words suffice.
         let slab = unsafe { Detached::start(SlabRef::from(run.descriptor), class, words) };
         forget_all(self.memory.directory(), run.base, class);
         self.memory.map.set(run.base, units, class);

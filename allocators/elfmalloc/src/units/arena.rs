@@ -155,7 +155,7 @@ impl Arena {
         let maps = pages.reserve(map_bytes, pages.page_size(), Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
         // SAFETY: the memory is zero, is large enough for both maps, and belongs only to this
-        // arena.
+        // arena, whose unit numbers are the only numbers in the maps.
         unsafe {
             pages.advise(maps, map_bytes, Advice::NoHugePages);
             [self.free, self.dirty] = UnitMap::pair(words);
@@ -217,7 +217,8 @@ impl Arena {
     pub fn descriptor(&self, unit: usize) -> DescriptorRef {
         assert!(unit < self.committed);
         let descriptor = self.part(self.descriptors, unit * DESCRIPTOR).cast();
-        // SAFETY: every committed unit has a committed descriptor.
+        // SAFETY: every committed unit has a committed descriptor. The pointer is derived from that
+        // of the arena's first descriptor.
         unsafe { DescriptorRef::new(descriptor) }
     }
 

@@ -36,7 +36,8 @@ impl Extent {
     #[inline(always)]
     fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         let offset = self.offset(address)?;
-        // SAFETY: the unit is committed, and so is its descriptor, which is not at null.
+        // SAFETY: the unit was committed, so its descriptor is committed and stays so. The pointer
+        // is not null, and is derived from that of the arena's first descriptor.
         unsafe {
             let unit = self.descriptors.load(Relaxed).add(offset >> UNIT_SHIFT);
             Some(DescriptorRef::new(NonNull::new_unchecked(unit)).head_of_run())
@@ -49,7 +50,7 @@ impl Extent {
     fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
         let offset = self.offset(address)?;
         let states = self.states.load(Relaxed);
-        // SAFETY: the unit is committed, and so are its states.
+        // SAFETY: the unit was committed, so its states are committed and stay so.
         (!states.is_null()).then(|| unsafe { states.add(offset / GRAIN) }.cast_const().cast())
     }
 }

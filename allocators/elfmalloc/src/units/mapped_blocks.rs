@@ -95,8 +95,8 @@ impl MappedBlocks {
         let inner = size.max(1).checked_next_multiple_of(page)?;
         let bytes = inner.checked_add(front)?.checked_add(page)?;
         let base = pages.reserve(bytes, front, Access::None)?;
-        // SAFETY: the mapping is new. It consists of the front, the inner pages, and one page
-        // behind them, so all addresses lie in it.
+        // SAFETY: the mapping is new, and no other code uses it yet. It consists of the front, the
+        // inner pages, and one page behind them, so all addresses lie in it.
         unsafe {
             let start = base.add(front);
             let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
@@ -122,7 +122,8 @@ impl MappedBlocks {
     ///
     /// # Safety
     ///
-    /// A block between guard pages begins at `address`, and belongs to the caller.
+    /// A block between guard pages begins at `address`, and belongs to the caller, who no longer
+    /// needs bytes after the first `size`.
     pub unsafe fn shrink_guarded(&self, pages: &impl Pages, address: usize, size: usize) {
         let mut mapped = self.table.lock();
         let Some(entry) = mapped.remove(address) else {
@@ -135,8 +136,8 @@ impl MappedBlocks {
         let end = (address + size).next_multiple_of(page);
         let rest = entry.base.addr() + entry.bytes - page - end;
         if rest != 0 {
-            // SAFETY: the pages lie in the block's mapping, past its new end. If the system
-            // refuses, they stay resident or accessible.
+            // SAFETY: the pages lie in the block's mapping, past its new end, and the caller no
+            // longer needs them. If the system refuses, they stay resident or accessible.
             unsafe {
                 let start = NonNull::new_unchecked(entry.block.add(end - address));
                 pages.purge(start, rest);
@@ -170,15 +171,16 @@ impl MappedBlocks {
     ///
     /// # Safety
     ///
-    /// If a block begins at `block`, it belongs to the caller.
+    /// If a block begins at `block`, it belongs to the caller, who no longer needs bytes after the
+    /// first `size`. The caller does not use the block again if the result is another block.
     pub unsafe fn resize<P: Pages>(
         &self,
         memory: &Memory<P>,
         block: NonNull<u8>,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: if a block begins there, it belongs to the caller, who uses only its first `size`
-        // bytes from now on.
+        // SAFETY: this function's contract includes those of the called functions. A block that
+        // `resize_large` cannot resize is smaller than `size`.
         unsafe {
             if large_at(memory, block.addr().get()).is_none() {
                 return self.remap(memory, block, size);
@@ -196,7 +198,8 @@ impl MappedBlocks {
     ///
     /// # Safety
     ///
-    /// If there is such a block, it belongs to the caller.
+    /// If there is such a block, it belongs to the caller, who no longer needs bytes after the
+    /// first `size`. The caller does not use the block again if the result is another block.
     unsafe fn remap<P: Pages>(
         &self,
         memory: &Memory<P>,
@@ -212,8 +215,8 @@ impl MappedBlocks {
         if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
             return Some(block);
         }
-        // SAFETY: the mapping belongs to the block, which belongs to the caller, by this function's
-        // contract.
+        // SAFETY: the mapping belongs to the block. By this function's contract, the block belongs
+        // to the caller, who no longer uses the addresses that the call releases.
         let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
         request_huge_pages(memory, moved, bytes);
         mapped.remove(block.addr().get());
@@ -229,7 +232,8 @@ impl MappedBlocks {
     ///
     /// # Safety
     ///
-    /// If a large block begins at `block`, it belongs to the caller and is smaller than `size`.
+    /// If a large block begins at `block`, it belongs to the caller and is smaller than `size`. The
+    /// caller does not use it again if the result is another block.
     pub unsafe fn move_to_mapping<P: Pages>(
         &self,
         memory: &Memory<P>,
@@ -243,8 +247,9 @@ impl MappedBlocks {
         let bytes = size.checked_next_multiple_of(pages.page_size())?;
         let run = large_at(memory, block.addr().get())?;
         let units = run.units();
-        // SAFETY: the block's units belong to the caller. The detached pages belong to this
-        // function, which copies them back on failure, so that the block is complete again.
+        // SAFETY: the block's units belong to the caller, who no longer uses them on success. The
+        // detached pages belong to this function, which copies them back on failure, so that the
+        // block is complete again.
         unsafe {
             let old = units.bytes();
             let moved = pages.detach(block, old)?;

@@ -138,8 +138,9 @@ impl<P: Pages> Memory<P> {
         }
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
-        // SAFETY: the run was just taken from the pool, so no other code uses it. Its descriptor
-        // and its byte in the class map are those of a free unit.
+        // SAFETY: the run was just taken from the pool, so it belongs to this function. It begins
+        // at a unit, and reads as zero: clean runs do, and all others are zeroed here. Its
+        // descriptor and its byte in the class map stay those of a free unit.
         unsafe {
             if !run.clean {
                 run.base.as_ptr().write_bytes(0, lent);

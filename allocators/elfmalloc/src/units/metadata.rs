@@ -244,7 +244,7 @@ mod tests {
             let whole = bytes.next_power_of_two().max(64);
             assert_eq!(block.as_ptr().align_offset(whole.min(4096)), 0);
             let mut looked_at = (0..whole).step_by(if cfg!(miri) { 509 } else { 1 });
-            // SAFETY: the block has `whole` bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes, and belongs to the test until it is freed.
             unsafe {
                 assert!(
                     looked_at
@@ -285,10 +285,10 @@ mod tests {
         let block = threads[0]
             .allocate(&memory, &pages, 64)
             .expect("memory is there");
-        // SAFETY: the block belongs to the test.
+        // SAFETY: the block was allocated with this size, and is not used again.
         unsafe { threads[0].free(block, 64) };
         assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
-        // SAFETY: the block belongs to the test.
+        // SAFETY: the block was allocated with this size, and is not used again.
         unsafe { threads[0].free(block, 64) };
         let large = threads[0]
             .allocate(&memory, &pages, 2 * PAGE)

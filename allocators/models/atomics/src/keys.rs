@@ -100,7 +100,7 @@ pub fn end_of_thread() {
             if !value.is_null()
                 && let Some(destructor) = destructor(key)
             {
-                // SAFETY: the value was set for this key.
+                // SAFETY: the value was set for this key, so its destructor may be called with it.
                 unsafe { destructor(value) };
             }
         }

@@ -160,7 +160,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let used = Arc::new([Watched::default(), Watched::default()]);
         let first = backend.attach().expect("there is memory");
         let second = backend.attach().expect("there is memory");
-        // SAFETY: the heaps belong to this thread.
+        // SAFETY: the heaps belong to this thread, which no longer uses them.
         unsafe {
             detach(&backend, first);
             detach(&backend, second);
@@ -170,7 +170,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let run = move |backend: Shared, used: Arc<[Watched; 2]>| {
             let heap = backend.attach().expect("there is memory");
             used[usize::from(heap == first.get())].touch();
-            // SAFETY: the heap belongs to this thread.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&backend, heap) };
         };
         let handle = spawn(move || run(other, theirs));

@@ -13,9 +13,9 @@ struct Scene {
     taken: AtomicUsize,
 }
 
-// SAFETY: the chunk's fields are atomics.
+// SAFETY: the chunk's fields are atomics, and any thread may use the other fields.
 unsafe impl Sync for Scene {}
-// SAFETY: the chunk's fields are atomics.
+// SAFETY: the chunk's fields are atomics, and any thread may use the other fields.
 unsafe impl Send for Scene {}
 
 const LAYOUT: std::alloc::Layout = std::alloc::Layout::new::<Chunk>();

@@ -31,7 +31,8 @@ struct Scene {
     contents: Vec<Watched>,
 }
 
-// SAFETY: threads share the back-end, and only the heap's owner uses the heap.
+// SAFETY: threads share the back-end, and only the heap's owner uses the heap, apart from its
+// attachment, which any thread may read.
 unsafe impl Sync for Scene {}
 
 impl Scene {
@@ -74,7 +75,7 @@ impl Scene {
     fn free(&self, block: *mut u8) {
         self.touch(block);
         let block = NonNull::new(block).expect("a block");
-        // SAFETY: the block belongs to the model, which no longer uses it.
+        // SAFETY: callers pass an allocated block of this class, which the model no longer uses.
         let block = unsafe { FreeBlock::new(many(), block) };
         Magazines::put(&*self.backend, self.heap.get(), block);
     }

@@ -19,9 +19,10 @@ use crate::values::{
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {
     /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (already
-    /// on this machine), `hardened`, `all`
+    /// on this machine, without variants that only change settings), `hardened`, `all`
     ///
-    /// Without this option the group `default` races: `system`, `elfmalloc`, `jemalloc`,
+    /// Each of them, with its settings, is an entrant of the race. Without this option the group
+    /// `default` races: `system`, `elfmalloc`, `jemalloc`,
     /// `mimalloc2`, `mimalloc3`, `rpmalloc`, and `system-huge` if applicable. Missing ones are
     /// built, or left out if that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
@@ -87,7 +88,7 @@ pub struct RaceArguments {
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, requires = "serve")]
     pub idle: Option<Duration>,
     /// Figure that the command prints. The number is what the first group of REGEX matches, or the
-    /// whole match if there is no group
+    /// whole match if there is no group. Lower is better, unless NAME:higher says otherwise
     #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
     pub metrics: Vec<MetricArgument>,
     /// Seed of the order of rounds and of every other draw [default: from the clock]

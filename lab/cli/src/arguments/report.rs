@@ -9,8 +9,9 @@ use clap::{Args, ValueEnum};
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The results, as written by --json of race, suite, survive or paging, optionally compressed
-    /// by gzip; `-` reads one from standard input; or one folder, for every result in it
-    #[arg(required = true, value_name = "RESULT.json")]
+    /// by gzip; `-` reads one from standard input; `latest` or the name of a race reads a stored
+    /// race; or one folder, for every result in it
+    #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// The page to write; `-` prints it. For a folder of results: a folder for their pages and an
     /// index, which must be new, empty, or written by an earlier report
@@ -28,8 +29,9 @@ pub struct ReportArguments {
 #[derive(Args, Debug)]
 pub struct PlotArguments {
     /// The results, as written by --json of race, suite, survive or paging, optionally compressed
-    /// by gzip; `-` reads one from standard input
-    #[arg(required = true, value_name = "RESULT.json")]
+    /// by gzip; `-` reads one from standard input; `latest` or the name of a race reads a stored
+    /// race
+    #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// The folder for the plots, which is created if missing
     #[arg(short, long, value_name = "FOLDER")]

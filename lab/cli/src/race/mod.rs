@@ -56,7 +56,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     let has_answer = match &ended {
         Ok(Ended::Done(_)) => true,
         Err(Failure::Interrupted) => result.rounds > 0,
-        // Without a result to show, the error message is enough.
+        // After any other end, the race has no valid answer, so only the error message is printed.
         _ => false,
     };
     match has_answer {

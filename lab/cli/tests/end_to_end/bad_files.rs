@@ -22,7 +22,7 @@ fn an_unknown_race_to_resume() {
     site.run(&["race", "--resume", "nosuch"])
         .complains(2, &["nosuch"]);
     site.run(&["race", "--resume", "../.."])
-        .complains(2, &["no race called"]);
+        .complains(2, &["no such race"]);
 }
 
 /// Returns a valid saved result, which a test then damages.

@@ -124,7 +124,7 @@ fn max_time_limits_all_that_follows_the_builds() {
     let (site, sound) = (Site::new(), allocator(""));
     let began = Instant::now();
     let command = ["sh", "-c", &format!("sleep 0.05; {}", program())];
-    // Without the limit, the rounds and the memory runs would each take at least 20 s.
+    // Without the limit, the rounds and the memory runs would each take at least 15 s.
     let limits = [
         "--max-time",
         "6s",

@@ -224,7 +224,7 @@ fn forked_processes_have_the_blocks_of_their_parents() {
     outcome.says(0, &["of 31 processes"]);
     assert_eq!(trace.processes.len(), 31);
     let all = trace.all();
-    // The parent makes one block, and each child makes one block.
+    // The parent makes one block and frees it, and each child makes one block.
     assert_eq!((all.made, all.freed), (21, 1));
     // Each child frees one block of its parent, and so does each grandchild.
     assert_eq!(all.inherited, 30);

@@ -143,7 +143,8 @@ impl Crate {
                 at.push(name.to_owned());
                 if !self.files.contains_key(&at) {
                     let imported = self.imports.get(&(from.clone(), name.to_owned()))?;
-                    // An import such as `use name::name` leads to another crate.
+                    // An import whose path begins with its own name, such as `use name::name`,
+                    // leads to another crate.
                     let own = imported.first().is_some_and(|first| first != name);
                     at = own.then(|| self.absolute(from, imported))??;
                 }

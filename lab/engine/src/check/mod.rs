@@ -94,9 +94,7 @@ impl Cell {
 /// would overwrite a file that is not a check's result. Also when the user interrupts, the program
 /// fails, or a race has no complete round.
 pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
-    if let Some(name) = request.command.first() {
-        check_command(name, &request.options)?;
-    }
+    check_command(&request.command, &request.options)?;
     request.replay(Speed::Paced).check()?;
     fidelity::check_replaceable(&request.trace)?;
     let hold = engine.folders.cache.hold().map_err(Failure::machine)?;

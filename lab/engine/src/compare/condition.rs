@@ -108,7 +108,7 @@ impl Condition {
     pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
             Failure::Usage(format!(
-                "--fail-if '{}': there is no {what} {name} in both results; {}",
+                "--fail-if '{}': no such {what} in both results: {name} ({})",
                 self.text,
                 nearest_or_all(name, known.iter().map(String::as_str))
             ))

@@ -86,8 +86,8 @@ fn smallest_difference(
     rules: &Rules,
     figure: &Compared<'_>,
 ) -> Option<f64> {
-    // The noise of a single entrant is too uncertain. All entrants share the machine's noise, so
-    // this uses them all.
+    // The estimate of a single entrant's noise is too uncertain. All entrants share the machine's
+    // noise, so the estimates of all are used.
     let beside = material.beside_the_baseline();
     let known: Vec<_> = beside
         .filter_map(|e| material.estimate(rules, e, figure))

@@ -106,6 +106,8 @@ pub struct Outlook {
     pub done: u32,
     /// Number of memory runs to come.
     pub memory_runs: u32,
+    /// Time for which the server of a memory run is idle; zero without a server.
+    pub idle: Duration,
     /// Time that the race has taken so far.
     pub spent: Duration,
 }
@@ -114,8 +116,14 @@ impl Outlook {
     /// Returns the time of the remaining rounds up to `rounds`, and of the memory runs.
     fn until(&self, rounds: u32) -> Duration {
         let left = rounds.saturating_sub(self.done);
-        let runs = left.saturating_mul(self.runs) + self.memory_runs;
-        self.run.saturating_mul(runs)
+        let runs = self.run.saturating_mul(left.saturating_mul(self.runs));
+        runs.saturating_add(self.time_of_memory_runs())
+    }
+
+    /// Returns the time of the memory runs to come.
+    fn time_of_memory_runs(&self) -> Duration {
+        let run = self.run.saturating_add(self.idle);
+        run.saturating_mul(self.memory_runs)
     }
 
     /// Returns the time left before `--max-time` is used up; `None` without `--max-time`.
@@ -129,8 +137,8 @@ impl Outlook {
         let rounds = self.until(stopping.max_rounds);
         let least = self.until(least_rounds(stopping, self.run));
         let paced = stopping.pace.map(|pace| {
-            let memory = self.run.saturating_mul(self.memory_runs);
-            least.max(time_of_rounds(pace, self.run) + memory)
+            let rounds = time_of_rounds(pace, self.run);
+            least.max(rounds.saturating_add(self.time_of_memory_runs()))
         });
         let limits = [Some(rounds), paced, self.left(stopping)];
         limits.into_iter().flatten().min().unwrap_or(rounds)
@@ -223,15 +231,17 @@ mod tests {
         assert_eq!(least_rounds(&usual, ms(5)), 5);
     }
 
+    const OUTLOOK: Outlook = Outlook {
+        runs: 8,
+        run: ms(500),
+        done: 0,
+        memory_runs: 6,
+        idle: Duration::ZERO,
+        spent: Duration::from_secs(8),
+    };
+
     fn told(stopping: &Stopping) -> String {
-        let outlook = Outlook {
-            runs: 8,
-            run: ms(500),
-            done: 0,
-            memory_runs: 6,
-            spent: Duration::from_secs(8),
-        };
-        outlook.tell(stopping)
+        OUTLOOK.tell(stopping)
     }
 
     #[test]
@@ -254,6 +264,12 @@ mod tests {
             ..Stopping::default()
         };
         assert!(told(&fixed).ends_with("in 31s"), "{}", told(&fixed));
+        let server = Outlook {
+            idle: Duration::from_secs(3),
+            ..OUTLOOK
+        };
+        let told_of_server = server.tell(&fixed);
+        assert!(told_of_server.ends_with("in 49s"), "{told_of_server}");
         let short = Stopping {
             max_time: Some(Duration::from_secs(15).into()),
             pace: None,

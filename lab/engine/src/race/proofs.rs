@@ -254,7 +254,7 @@ fn baseline_failure(how: &str) -> String {
 /// kernel refuses it.
 fn traces(program: &str) -> String {
     format!(
-        "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+        "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \
          each process: timed runs would do different work than the proof shows; race the traced program itself, \
          race without a proof by --unproven, or race it as it is with --allow-different-work"
     )
@@ -264,7 +264,7 @@ fn traces(program: &str) -> String {
 /// can cause this.
 fn only_unwatched(how: &str) -> String {
     format!(
-        "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
+        "the command runs by itself, but fails when heapdrome traces it {how}; the \
          kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer, or \
          without a proof by --unproven"
     )

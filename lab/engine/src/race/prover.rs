@@ -128,7 +128,7 @@ impl Prover {
             } => JournalLine::Failed {
                 entrant,
                 ending: *ending,
-                during: "the run under the witness".to_owned(),
+                during: "the untimed run that heapdrome traced".to_owned(),
                 stderr_tail: stderr_tail.clone(),
             },
             Shown::Traces(_) => return Ok(shown),

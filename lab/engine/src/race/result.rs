@@ -17,7 +17,8 @@ use super::rules::{Rules, comparison};
 /// Assembles the result so far.
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     let plan = material.plan;
-    // An entrant has no row if the race ended before its first run.
+    // In a race with proofs, an entrant that has neither a proof nor a failure was never run, and
+    // has no row. Without proofs, every entrant has a row.
     let tried = |e: &usize| {
         plan.options.unproven
             || material.proofs.contains_key(e)

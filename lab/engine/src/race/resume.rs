@@ -250,7 +250,7 @@ fn name_of(folder: &Path) -> String {
 fn unknown_race(engine: &Engine, name: &str) -> String {
     let known = names(&journal::unfinished(&engine.folders.races), resumed_by);
     match known.as_str() {
-        "" => format!("there is no race called {name}, and no unfinished one"),
-        known => format!("there is no race called {name}; unfinished are: {known}"),
+        "" => format!("no such race: {name}, and no unfinished one"),
+        known => format!("no such race: {name} (unfinished are: {known})"),
     }
 }

@@ -71,11 +71,13 @@ impl Contest {
             .memory_runs
             .saturating_mul(runs.saturating_sub(1));
         let made = u32::try_from(race.memory_runs().len()).unwrap_or(u32::MAX);
+        let server = race.plan().options.server.as_ref();
         let outlook = Outlook {
             runs,
             run,
             done: race.complete_rounds(),
             memory_runs: wanted.saturating_sub(made),
+            idle: server.map_or(Duration::ZERO, |server| server.idle.into()),
             spent: self.clock.spent(),
         };
         let stopping = &race.plan().stopping;
@@ -173,7 +175,8 @@ impl Contest {
             let run = self.prover.shortest_run().map(limits::about);
             let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
             Ended::NothingToRace(format!(
-                "--max-time was used up before the first round by the runs under the witness{run}; raise it, or race fewer allocators with -a"
+                "--max-time was used up before the first round by the untimed runs that prove which allocator serves{run}; \
+                 raise it, or race fewer allocators with -a"
             ))
         })
     }

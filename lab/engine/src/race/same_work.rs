@@ -230,7 +230,7 @@ fn told(plan: &Plan, compared: &Compared, found: &Difference) -> String {
         Difference::Rivals(places) => rivals(compared, places),
     };
     format!(
-        "the runs under the witness did different amounts of work ({first} under {baseline}; \
+        "the untimed runs that prove which allocator serves did different amounts of work ({first} under {baseline}; \
          {others}): wall times compare that work, too"
     )
 }

@@ -47,7 +47,7 @@ fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Fail
     if !requests.iter().any(keeps) {
         return Ok(None);
     }
-    engine.tell(Event::Locking("sweeps of prepared workloads"));
+    engine.tell(Event::Locking("the folders of the workload"));
     let locked = engine.folders.cache.lock("sweep");
     engine.check()?;
     locked.map(Some).map_err(Failure::machine)

@@ -73,6 +73,7 @@ pub fn survive(
             "cannot find the command {name}; a shell line is written as: sh -c '...'"
         )));
     }
+    program::check_repeatable(request.command.iter().map(String::as_str))?;
     let begun = started("survive", Purpose::default(), request.asked.clone());
     let mut opened = Opened::new(engine)?;
     let mechanism = opened.lab.own_groups().map_err(failure)?;

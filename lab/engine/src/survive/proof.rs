@@ -37,7 +37,7 @@ pub fn missing(
     let report = session.finish().map_err(witness_failure)?;
     if let Some(program) = report.refused_tracer {
         return Ok(Some(format!(
-            "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+            "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \
              each process, so the object that serves it is unknown; run survive on the traced program itself"
         )));
     }

@@ -91,7 +91,7 @@ fn generate(
     child::in_own_group(&mut command);
     let failed = |error| Failure::Machine(format!("cannot run {}: {error}", program.display()));
     let mut running = command.spawn().map_err(failed)?;
-    // A killed generator leaves files only in the staging folder, which is removed with its lock.
+    // A killed generator leaves files only in the staging folder, which the caller removes.
     let status = match child::wait(&mut running, Limits::NONE, engine.folders.cache.interrupt()) {
         Ok(Ended::Itself(status)) => status,
         Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => return Err(Failure::Interrupted),

@@ -53,7 +53,7 @@ impl Workload {
         let names: Vec<_> = all.iter().map(Self::name).collect();
         let advice = nearest_or_all(name, names);
         Err(Failure::Usage(format!(
-            "there is no workload named {name}; {advice}"
+            "no such workload: {name} ({advice})"
         )))
     }
 
@@ -210,7 +210,8 @@ fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=".contains(c);
     match shlex::try_quote(word) {
         Ok(quoted) if !word.chars().all(is_plain) => quoted.into_owned(),
-        // A word with a NUL cannot come from a command line.
+        // A plain word needs no quotes. `try_quote` fails only for a word with a NUL, which cannot
+        // come from a command line.
         _ => word.to_owned(),
     }
 }

@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fidelity;
 
-pub use source::{Source, open};
+pub use source::{Source, built_in, open};
 
 /// Name of the workload that replays a trace.
 pub const NAME: &str = "replay";
@@ -192,11 +192,15 @@ impl Program {
         &self.sha256
     }
 
-    /// Returns the speed and the known fidelity of the replay. Both affect its verdicts.
+    /// Returns the facts about the replay and its program that affect verdicts.
     pub fn replayed(&self) -> Replayed {
+        let header = self.header();
+        let trace = self.trace.open().ok();
         Replayed {
-            speed: self.header().speed,
+            speed: header.speed,
             trace_sha256: self.sha256.clone(),
+            allocator_share: trace
+                .and_then(|trace| heapdrome_replay::share_in_allocator(&trace, header.process)),
             fidelity: self.fidelity().0,
         }
     }
@@ -234,7 +238,8 @@ impl Program {
                 quoted(&path.to_string_lossy())
             )),
             (Source::Carried(_), None) => Some(
-                "fidelity not checked: the trace is the beginning of a program's run".to_owned(),
+                "fidelity not checked: a built-in trace is only the beginning of its program's run"
+                    .to_owned(),
             ),
         });
         if header.left_out > 0 {

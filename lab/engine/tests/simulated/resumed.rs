@@ -133,7 +133,7 @@ fn names_of_unfinished_races_are_told_the_newest_first_and_a_sweep_is_one() {
     }
     let told = refused("none", &engine);
     let names = format!("unfinished are: c, b, a, swept, {oldest}");
-    assert!(told.contains("no race called none"), "{told}");
+    assert!(told.contains("no such race: none"), "{told}");
     assert!(told.contains(&names), "{told}");
 }
 

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::unix::fs::FileExt as _;
 
-use heapdrome_trace::{Chunk, Ending, Reader, Recording, Step, TraceError};
+use heapdrome_trace::{Chunk, Ending, Reader, Record, Recording, Step, TraceError};
 
 use crate::options::Speed;
 use crate::program::Header;
@@ -164,6 +164,32 @@ impl Source<'_> {
 pub fn check(trace: &File) -> Result<(), CompileError> {
     let go_on = &|| true;
     Source { file: trace, go_on }.reader().map(|_| ())
+}
+
+/// Returns the share of the recorded process's processor time that was spent in the allocator, from
+/// 0 to 1; `None` if the trace cannot be read or does not contain the share.
+#[must_use]
+pub fn share_in_allocator(trace: &File, process: u32) -> Option<f64> {
+    let go_on = &|| true;
+    let source = Source { file: trace, go_on };
+    let mut reader = source.reader().ok()?;
+    let (mut calls, mut finish) = (0, None);
+    while let Some(chunk) = reader.next_chunk().ok()? {
+        match chunk {
+            Chunk::Operations(operations) if operations.process == process => {
+                calls += u64::from(operations.count);
+            }
+            Chunk::Operations(_) => {}
+            Chunk::Records(records) => {
+                let mut finishes = records.into_iter().filter_map(|record| match record {
+                    Record::Finish(finish) if finish.process == process => Some(finish),
+                    _ => None,
+                });
+                finish = finishes.next_back().or(finish);
+            }
+        }
+    }
+    finish?.share_in_allocator(calls)
 }
 
 /// Compiles a process of a trace into a file: the requested one, or the one with the most

@@ -63,12 +63,14 @@ pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
 /// differs.
 ///
 /// # Safety
-/// `block` has `kept` bytes, and no other thread uses them.
+/// `block` has `kept` bytes, and no other thread uses them. Those of them that [`fill`] fills in a
+/// block of `size` bytes are initialised.
 pub(super) unsafe fn compare(block: *const u8, slot: u32, size: usize, kept: usize) {
     for (place, length) in filled(size).take_while(|(place, _)| *place < kept) {
         let word = pattern(slot, place);
         let length = length.min(kept - place);
-        // SAFETY: the bytes lie below `kept`, and so within the block.
+        // SAFETY: the bytes lie below `kept`, and so within the block. By this function's contract
+        // they are initialised.
         let found = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if found != &word[..length] {
             let byte = (0..length).find(|byte| found[*byte] != word[*byte]);
@@ -133,7 +135,8 @@ mod tests {
     fn a_filled_block_compares_and_slots_and_places_have_patterns_of_their_own() {
         for size in [0, 1, 7, 8, 100, WHOLE, WHOLE + 3, 4 * WHOLE] {
             let mut block = vec![0_u8; size];
-            // SAFETY: the block has this size, and belongs to this test.
+            // SAFETY: the block has this size and belongs to this test, and `fill` runs before
+            // `compare`.
             unsafe {
                 fill(block.as_mut_ptr(), 17, size);
                 compare(block.as_ptr(), 17, size, size);

@@ -20,8 +20,8 @@ pub trait Heap: Sync {
     /// Resizes as realloc does.
     ///
     /// # Safety
-    /// `block` is null, or came from this heap and was not freed. If the result is not null,
-    /// `block` is not used again.
+    /// `block` is null, or came from this heap and was not freed. If the result is not null, or
+    /// `size` is 0, `block` is not used again.
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8;
 
     /// Frees as free does.
@@ -62,14 +62,15 @@ impl Heap for Libc {
     }
 
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: by this function's contract the block is null, or came from the same allocator
-        // and is live.
+        // SAFETY: by this function's contract the block is null, or came from the same allocator,
+        // is live, and is not used again once it is freed.
         unsafe { libc::realloc(block.cast(), size) }.cast()
     }
 
     #[inline(always)]
     unsafe fn free(&self, block: *mut u8) {
-        // SAFETY: by this function's contract the block is null or live.
+        // SAFETY: by this function's contract the block is null, or came from the same allocator,
+        // is live, and is not used again.
         unsafe { libc::free(block.cast()) }
     }
 }

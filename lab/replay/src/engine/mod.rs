@@ -150,7 +150,9 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
 /// the tables.
 ///
 /// # Safety
-/// [`compile`](crate::compile) wrote the file, and nothing has changed it since.
+/// [`compile`](crate::compile) wrote the file, and nothing changes it before this function returns.
+/// Each block that `heap` returns has the requested size, and belongs to the caller until it is
+/// freed.
 pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Outcome, ReplayError> {
     let header = header(file)?;
     let program = Mapping::file(file, header.bytes as usize)?;
@@ -166,19 +168,21 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
         held: Held::default(),
         entry: thread::entry::<H>,
     };
-    // SAFETY: `compile` wrote the table of the threads' first operations at a multiple of a word,
-    // and there is a lane for each thread.
+    // SAFETY: `compile` wrote the table of the threads' first operations at this offset in words.
+    // There is a lane for each thread, and no thread uses it yet.
     unsafe { lane::fill(&replay, header.table, header.threads) };
     let before = Memory::read();
     replay.clock = Clock::started();
     let faults_before = page_faults(Whose::Process);
     let began = Moment::now();
-    // SAFETY: `compile` wrote the program, and this is its first thread.
+    // SAFETY: `compile` wrote the program, as this function requires. Each program has a first
+    // thread, and only this call runs it.
     unsafe { thread::follow(&replay, 0) };
     let elapsed = began.elapsed();
     let faults = page_faults(Whose::Process).saturating_sub(faults_before);
     let after = Memory::read();
-    // SAFETY: the tables have this many slots, and all threads have ended.
+    // SAFETY: the tables have this many slots. All threads have ended, because a program's first
+    // thread joins all others.
     unsafe { look_at_all(&replay, header.slots) };
     let held = replay.held.most.load(Ordering::Relaxed);
     Ok(Outcome {
@@ -237,8 +241,9 @@ impl Tables {
 /// The tables of the replay have this many slots, and all its threads have ended.
 unsafe fn look_at_all<H>(replay: &Replay<'_, H>, slots: u32) {
     for slot in FIRST_SLOT..slots {
-        // SAFETY: both tables have the slot, by this function's contract. The table of sizes has
-        // the size of each live block, and 0 for a block that was freed.
+        // SAFETY: both tables have the slot, by this function's contract, and no other thread runs.
+        // The table of sizes has the size of each live block, which `check::fill` has filled, and 0
+        // for a block that was freed.
         unsafe {
             let block = replay.slots.add(slot as usize).read();
             if block.is_null() {

@@ -40,8 +40,9 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     macro_rules! group {
         ($($place:literal $free:literal)*) => {{
             $(
-                // SAFETY: the word is an operation's first, by this function's contract, and its
-                // highest bit says whether it is a free.
+                // SAFETY: each earlier operation of the group took one word, so this word is the
+                // first of an operation of this thread. `frees` has read its highest bit, which is
+                // `$free`. `slots` and `end` are the addresses that `short` requires.
                 let done = unsafe {
                     let word = next.add($place).read();
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
@@ -56,7 +57,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
                     continue;
                 }
             )*
-            // SAFETY: the group is followed by another operation.
+            // SAFETY: all four operations took one word, and none of them ends the program, so
+            // another operation follows.
             next = unsafe { next.add(GROUP) };
         }};
     }
@@ -135,7 +137,8 @@ unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
         let size = word as u32 as usize;
         let block = heap.malloc(size);
         if TOUCH == Touch::Check as u8 {
-            // SAFETY: the block is new, and only this thread uses the slot.
+            // SAFETY: the block is null, or new with `size` bytes. The slot is within the tables,
+            // only this thread uses it, and this replay checks contents.
             unsafe { check_new(replay, block, (word >> 32) as u32, size) };
         } else if TOUCH != Touch::None as u8 {
             made::<TOUCH>(block, 0, size);
@@ -150,10 +153,12 @@ unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
         return false;
     }
     if TOUCH == Touch::Check as u8 {
-        // SAFETY: the block is live, and only this thread uses the slot.
+        // SAFETY: the block is the live one of this slot, which is within the tables. Only this
+        // thread uses the slot, and this replay checks contents.
         unsafe { check_freed(replay, block, (word as u32) ^ MAX_SLOTS) };
     }
-    // SAFETY: the block is live, because the call that makes it wrote the slot before.
+    // SAFETY: the block is live, because the call that made it wrote the slot before. No operation
+    // uses the block after its free.
     unsafe { heap.free(block) };
     true
 }
@@ -164,7 +169,8 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if block.is_null() {
         out_of_memory(end as u64);
     }
-    // SAFETY: the allocator returned at least `end` bytes, which no other thread knows.
+    // SAFETY: both callers pass a block that the allocator just returned for at least `end` bytes,
+    // which no other thread knows.
     unsafe { touch::<TOUCH>(block, begin, end) };
 }
 
@@ -172,14 +178,14 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
 ///
 /// # Safety
 /// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
-/// tables, and only this thread uses it.
+/// tables, and only this thread uses it. The replay checks contents ([`Touch::Check`]).
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
         out_of_memory(size as u64);
     }
     check::aligned(block, check::guaranteed(size), size);
-    // SAFETY: the block and the slot are as this function requires, and a replay that checks has a
-    // table of sizes.
+    // SAFETY: the block and the slot are as this function requires. A replay that checks contents
+    // has a table of sizes.
     unsafe {
         replay.sizes.add(slot as usize).write(size);
         check::fill(block, slot, size);
@@ -189,10 +195,11 @@ unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: 
 /// Before a block is freed, compares its content with its pattern, and clears its size.
 ///
 /// # Safety
-/// The block of this slot is live. The slot is within the tables, and only this thread uses it.
+/// `block` is the live block of this slot. The slot is within the tables, and only this thread uses
+/// it. The replay checks contents ([`Touch::Check`]).
 unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
-    // SAFETY: the block and the slot are as this function requires, and a replay that checks has a
-    // table of sizes.
+    // SAFETY: the block and the slot are as this function requires. A replay that checks contents
+    // has a table of sizes, and has filled each block of that table with its pattern.
     unsafe {
         let size = replay.sizes.add(slot as usize).replace(0);
         check::compare(block, slot, size, size);
@@ -219,7 +226,7 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
         was_out_of_memory();
     };
     // SAFETY: `compile` wrote the fields of the operation. Every lane, slot and piece that they
-    // name exists, and each thread is started and joined once.
+    // name exists. Only the first thread starts and joins threads, and it does so once for each.
     unsafe {
         match kind {
             Kind::End => return ptr::null(),
@@ -286,7 +293,7 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         Kind::Resize | Kind::ShortResize => {
             let (before, written) = (field() as usize, field() as usize);
             // SAFETY: the slot holds the block that is resized, or null if an earlier call failed
-            // unnoticed.
+            // unnoticed. The slot is overwritten below, so the old block is not used again.
             let block = unsafe { heap.realloc(slot.read(), size) };
             (block, before, written)
         }
@@ -297,7 +304,9 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         false => size,
     };
     match TOUCH == Touch::Check as u8 {
-        // SAFETY: the block is new, or was resized from one with `kept` bytes.
+        // SAFETY: the block is null, or has `size` bytes and was resized from one with `kept`
+        // bytes, or is new. The slot is within the tables, only this thread uses it, and this
+        // replay checks contents.
         true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
         false => made::<TOUCH>(block, kept, end),
     }
@@ -312,7 +321,7 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 ///
 /// # Safety
 /// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
-/// tables, and only this thread uses it.
+/// tables, and only this thread uses it. The replay checks contents ([`Touch::Check`]).
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,
@@ -324,8 +333,8 @@ unsafe fn check_made<H>(
     if block.is_null() {
         out_of_memory(size as u64);
     }
-    // SAFETY: the block and the slot are as this function requires. The bytes kept by a resize lie
-    // within the block.
+    // SAFETY: the block and the slot are as this function requires. The bytes that a resize kept
+    // lie within the block, and were filled when it had `kept` bytes.
     unsafe {
         match kind {
             Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),

@@ -22,7 +22,7 @@ impl Recorder {
         sizes.sort_unstable();
         for address in live.into_keys() {
             let block = std::ptr::with_exposed_provenance_mut(address);
-            // SAFETY: the block is live, and nothing uses it any longer.
+            // SAFETY: the block came from `Libc` and is live, and nothing uses it any longer.
             unsafe { Libc.free(block) };
         }
         (

@@ -21,6 +21,8 @@ pub(super) struct Choice<'a> {
     /// Another entrant that gains on the same figure, and was shown to use less memory than the
     /// recommended one.
     pub(super) smaller: Option<Rival<'a>>,
+    /// The entrant with the best estimate, if it is not the recommended one.
+    first: Option<Rival<'a>>,
 }
 
 /// Returns the recommended entrant: the alternative that [`cheaper`] finds, or else the [`best`] of
@@ -39,7 +41,11 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     };
     let best = best(&good, gain)?;
     let rival = cheaper(sheet, &best, &equals_of(&best), gain).unwrap_or(best);
+    let ratio =
+        |one: &&Rival<'a>, other: &&Rival<'a>| one.ratio(gain).total_cmp(&other.ratio(gain));
+    let first = good.iter().min_by(ratio).copied();
     Some(Choice {
+        first: first.filter(|first| !first.is(&rival)),
         is_setting: rival.is_setting(sheet),
         equals: equals_of(&rival),
         smaller: smaller(&good, &rival, gain),
@@ -151,7 +157,8 @@ impl<'a> Choice<'a> {
                 false => format!("Take {}{}.", self.named(), self.price(sheet)),
             },
             why: format!(
-                "{equals}Compared with {baseline}: {}.",
+                "{equals}{}Compared with {baseline}: {}.",
+                self.preference(),
                 self.rival.figures(sheet)
             ),
             sure: self.sure(sheet),
@@ -255,6 +262,28 @@ impl<'a> Choice<'a> {
             self.rival.name(),
             told.collect::<String>()
         )
+    }
+
+    /// Formats the reason for not recommending the entrant with the best estimate, such as `Unlike
+    /// a, the first in the table, b needs no other library. ` The sentence on equals has the reason
+    /// of memory.
+    fn preference(&self) -> String {
+        let Some(first) = &self.first else {
+            return String::new();
+        };
+        let why = if self.is_setting {
+            "needs no other library"
+        } else if self.rival.is_below(first, Figure::Processor) {
+            "was shown to take less processor time"
+        } else {
+            return String::new();
+        };
+        let lead = match self.gain {
+            Figure::Wall => "the first in the table",
+            _ => "which has the better estimate",
+        };
+        let name = self.rival.name();
+        format!("Unlike {}, {lead}, {name} {why}. ", first.name())
     }
 
     fn sure(&self, sheet: &Sheet<'_>) -> String {

@@ -17,6 +17,7 @@ use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
 pub(crate) use others::others;
+pub(crate) use replayed::agrees;
 pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;

@@ -201,8 +201,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
         .ends
         .map(|ends| ends.map(|end| [px, y.at(end)]));
     let lines: Vec<canvas::Line> = times.into_iter().chain(sizes).collect();
-    // Directions that leave the paper. Longer times are further right, and more memory is further
-    // up.
+    // Directions of the arrows at intervals that continue outside the paper: left and right for
+    // times, down and up for memory.
     let ways = [[[-1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, -1.0]]];
     let ratios = [(x, point.time.ends, times), (y, point.memory.ends, sizes)];
     let mut arrows = String::new();
@@ -233,7 +233,7 @@ fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f6
     let mut places = Vec::new();
     for (point, [px, py]) in points.iter().zip(centres) {
         let name = foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19);
-        // The approximate width of a character at this size.
+        // Approximate width of the name at this size.
         let width = name.chars().count() as f64 * 7.0;
         let mut choices = Vec::new();
         for lines in 0..6 {

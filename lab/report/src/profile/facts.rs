@@ -9,6 +9,9 @@ use super::shares::share;
 use super::{code, names, requested, time};
 use crate::words::{self, count, fraction};
 
+/// Shortest lifetime that a trace can show, in nanoseconds.
+pub(super) const FINEST: u64 = 1000;
+
 /// A paragraph that follows a label.
 pub(crate) struct Fact {
     pub(crate) heading: &'static str,
@@ -159,8 +162,10 @@ fn bytes(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-fn nanoseconds(time: u64) -> String {
-    Nanoseconds(time).to_string()
+/// Formats an upper limit of lifetimes. Up to eight recorded calls in a row share one time, so
+/// shorter times than [`FINEST`] are not known.
+fn lifetime(time: u64) -> String {
+    Nanoseconds(time.max(FINEST)).to_string()
 }
 
 fn sizes(profile: &Profile) -> Option<String> {
@@ -206,7 +211,7 @@ fn lifetimes(profile: &Profile) -> Option<String> {
         return None;
     }
     let left = left(profile);
-    let Some(halves) = halves(&counts.lived_time, nanoseconds, "live less than") else {
+    let Some(halves) = halves(&counts.lived_time, lifetime, "live less than") else {
         return Some(left);
     };
     let freed = count(counts.freed.blocks, "freed block");

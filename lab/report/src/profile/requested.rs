@@ -138,7 +138,7 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
-    // A function with less than a hundredth of the bytes explains nothing, so it is not named.
+    // A function with at most a hundredth of the bytes explains nothing, so it is not named.
     let known = functions
         .iter()
         .filter(|(_, of)| of.at_peak.bytes > total / 100);

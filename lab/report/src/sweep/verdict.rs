@@ -218,11 +218,11 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     match compared.as_slice() {
         [] => None,
         [one] => Some(format!(
-            "Compared with {baseline}, {name} is {}.",
+            "Compared with {baseline} in wall time, {name} is {}.",
             told(one)
         )),
         [least, .., most] => Some(format!(
-            "Compared with {baseline}, {name} is between {} and {}.",
+            "Compared with {baseline} in wall time, {name} is between {} and {}.",
             told(least),
             told(most)
         )),
@@ -311,7 +311,7 @@ fn risk(values: &[Value<'_>]) -> Option<String> {
     let alphas = known.map(|value| value.result.alpha);
     let alpha = alphas.filter(|alpha| alpha.is_finite()).reduce(f64::max)?;
     Some(format!(
-        "Each value is judged by the intervals of its own race, with at most {} risk of a false verdict.",
+        "Each value is judged by the intervals of wall time in its own race, with at most {} risk of a false verdict.",
         words::fraction(alpha)
     ))
 }

@@ -35,7 +35,8 @@ pub fn may_read() -> bool {
 
 #[cold]
 fn find() -> bool {
-    // Relaxed: starting a thread makes earlier writes visible to it.
+    // Relaxed: a thread begins with the right of the thread that starts it, and the start makes
+    // that thread's earlier store to `LOST` visible.
     let is_denied = if is_sandboxed() {
         LOST.load(Ordering::Relaxed)
     } else {

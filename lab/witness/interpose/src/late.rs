@@ -46,7 +46,8 @@ pub fn begin() {
 /// Returns whether any object that was loaded after the program's start is still loaded.
 pub fn any() -> bool {
     let last = LAST.load(Ordering::Acquire);
-    // SAFETY: `LAST` stays in the list, because it was loaded with the program.
+    // SAFETY: `LAST` stays in the list, if no earlier constructor loaded it. Only a forked child
+    // with one thread calls this function, so no other thread changes the list.
     !last.is_null() && !unsafe { (*last).next }.is_null()
 }
 
@@ -57,8 +58,9 @@ pub fn any() -> bool {
 /// The process has one thread, and `data` has the type that `visit` expects.
 pub unsafe fn each(visit: Visit, data: *mut c_void) {
     let mut object = LAST.load(Ordering::Acquire);
-    // SAFETY: no other thread changes the list. The list may contain an object that a thread of the
-    // parent had already unmapped and was about to remove; `describe` skips it.
+    // SAFETY: the process has one thread, so no other thread changes the list. By contract `data`
+    // has the type that `visit` expects. The list may contain an object that a thread of the parent
+    // had already unmapped and was about to remove; `describe` skips it.
     unsafe {
         while !object.is_null() {
             object = (*object).next;

@@ -104,7 +104,8 @@ fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
         return None;
     }
     let index = (address >> GRANULE_BITS) % (WORDS << WORD_BITS);
-    // SAFETY: a chunk has `WORDS` words and is never unmapped.
+    // SAFETY: a chunk has `WORDS` words and is never unmapped, and `index >> WORD_BITS` is below
+    // `WORDS`.
     Some((
         unsafe { &*words.add(index >> WORD_BITS) },
         1 << (index % (1 << WORD_BITS)),
@@ -118,7 +119,8 @@ fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
     // address.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
-        // SAFETY: `fresh` was just mapped with this length, and no other thread has seen it.
+        // SAFETY: every caller has just mapped `fresh` with this length, and no other thread has
+        // seen it.
         unsafe { kernel::unmap(fresh.cast(), length) };
     }
 }

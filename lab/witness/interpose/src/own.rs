@@ -39,7 +39,8 @@ pub const ALONE: u32 = 1;
 impl Own {
     /// Records that a thread has got a ring.
     pub fn has_opened(&self) {
-        // Relaxed: see `state`. The number never overflows to 0.
+        // Relaxed: see `state`. A thread adds only while it reads at most ALONE, so the number
+        // stays small and never overflows to 0.
         if self.state.load(Ordering::Relaxed) <= ALONE {
             self.state.fetch_add(1, Ordering::Relaxed);
         }
@@ -113,7 +114,8 @@ pub fn tid() -> u32 {
 /// Returns the ID of this process in the recording; 0 before [`begin_image`] or
 /// [`begin_unknown_image`].
 pub fn pid() -> u32 {
-    // Relaxed: it is written under the lock on the rings, or before a second thread can read it.
+    // Relaxed: no other memory depends on the ID. It is written under the lock on the rings, or
+    // before a second thread can read it.
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 

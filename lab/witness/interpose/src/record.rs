@@ -58,7 +58,9 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
     if new == old {
         return None;
     }
-    // SAFETY: both records are mapped and do not overlap, and the child has one thread.
+    // SAFETY: both records are mapped and do not overlap, and the child has one thread. Threads of
+    // the parent may still add objects to the old record, so a path that they are writing may be
+    // copied in part.
     unsafe {
         (*new).first_malloc = (*old).first_malloc;
         (*new).objects_used = (*old).objects_used;
@@ -72,7 +74,7 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
         to.peak.store(live, Ordering::Relaxed);
         let calibration = from.calibration.load(Ordering::Relaxed);
         to.calibration.store(calibration, Ordering::Relaxed);
-        // Counts the unmapping of the parent's record, which the child does next.
+        // Count the unmapping of the parent's record, which the child does next.
         to.own.munmap.store(1, Ordering::Relaxed);
     }
     Some((old, new))
@@ -170,7 +172,8 @@ fn create() -> *mut Record {
 pub unsafe fn name_object(record: *mut Record, path: &[u8]) -> u64 {
     let path = &path[..path.len().min(PATH_BYTES - 1)];
     // SAFETY: the record stays mapped, and only the thread that claimed an index writes that path.
-    // If two threads name one object concurrently, the record contains it twice, which is harmless.
+    // Another thread may compare a path that is still being written. If two threads name one object
+    // concurrently, the record may contain it twice, which is harmless.
     unsafe {
         let used = AtomicU64::from_ptr(addr_of_mut!((*record).objects_used));
         let known = (used.load(Ordering::Acquire) as usize).min(OBJECTS);

@@ -64,7 +64,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     if !eligible {
         return 0;
     }
-    // SAFETY: the object is loaded, and the loader's lock keeps it loaded meanwhile.
+    // SAFETY: the object is loaded. It stays loaded meanwhile: the loader holds its lock, or this
+    // is a forked child with one thread.
     let address =
         unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
     let Some(address) = address else { return 0 };
@@ -154,7 +155,8 @@ fn bind(index: usize, found: &Found) {
 /// not counted.
 fn counter(index: usize, path: &[u8], counted: bool) -> usize {
     let record = record::current();
-    // SAFETY: the record stays mapped, and all uses of its counters are atomic.
+    // SAFETY: the record stays mapped, and all uses of its counters are atomic. If several threads
+    // bind a function at the same time, each stores an index of the same path in `object`.
     unsafe {
         (*record).functions[index].object = record::name_object(record, path);
         let counter = addr_of_mut!((*record).functions[index].calls);

@@ -100,7 +100,8 @@ pub const LAP_SHIFT: u32 = 56;
 
 /// Bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
 pub const STAMP_BITS: u32 = 40;
-/// Minimum size that does not fit into an entry. An entry with [`code::SIZE`] precedes it.
+/// Minimum size that an operation's entry cannot contain. The size field then holds this value as a
+/// marker, and a preceding entry with [`code::SIZE`] contains the size.
 pub const LONG: u64 = (1 << (u64::BITS - STAMP_BITS)) - 1;
 /// Number of ticks after which a thread writes its complete time. A reader assumes the time that is
 /// nearest to the previous entry's time, so the limit is less than half the range of the bits.
@@ -217,7 +218,8 @@ impl Ring {
             index
         }
         #[cfg(not(target_arch = "x86_64"))]
-        // Relaxed: no other thread uses the word; the addition excludes signal handlers.
+        // Relaxed: no other thread writes the word; the atomic addition excludes this thread's
+        // signal handlers.
         self.reserved.0.fetch_add(number, Ordering::Relaxed)
     }
 

@@ -45,7 +45,8 @@ const LOOKS: usize = 16;
 /// Stores the path of the object that serves malloc.
 pub fn set_server(path: &[u8]) {
     let length = path.len().min(PATH_BYTES - 1);
-    // SAFETY: no other thread accesses the path before the first ring is created.
+    // SAFETY: no other thread accesses the path before the first ring is created. A later call, by
+    // this library's constructor, writes the bytes that are there already.
     unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
 }
 
@@ -55,8 +56,9 @@ pub fn begin() {
         return;
     }
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
-    // SAFETY: new mappings change no existing memory. The page is only used as an `Own`, for which
-    // zeros are valid.
+    // SAFETY: this function has mapped the page, which no code relies on yet, so it may be advised.
+    // The page is only used as an `Own`, for which zeros are valid. If another thread was first, no
+    // other thread knows the page, so it may be unmapped.
     unsafe {
         let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
@@ -145,7 +147,8 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
 #[inline]
 pub fn push(event: Event) {
     let thread = thread();
-    // The order matters: in a forked child, the ring of the parent's thread is not mapped.
+    // Check the state before the ring is used: in a forked child, the ring of the parent's thread
+    // is not mapped.
     if (thread.ring.get().is_null() || state() == NEW) && !open() {
         return;
     }
@@ -340,7 +343,8 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let ring = map_new(number)?;
     // SAFETY: the file is new and mapped writable. No other thread knows the ring before it is in
     // the list, and the collector does not read it before it has its magic. The ring is not mapped
-    // in a forked child, which must not write to it.
+    // in a forked child, which must not write to it. No thread writes `SERVER` any longer. The path
+    // ends with a zero, and `program` has `PATH_BYTES` bytes.
     unsafe {
         kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
         (*ring).pid = pid();

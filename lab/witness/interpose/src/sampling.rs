@@ -58,7 +58,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
     if call.frees {
         push_freed(index, address);
     }
-    // When blocks are sampled, too few calls pass here to time some of them.
+    // When blocks are sampled, few calls pass here, so none of them is timed.
     let is_timed = !samples && timing::count();
     call.began = if is_timed { fenced_ticks() } else { 0 };
     call.points.any || (call.frees && matches!(deed(index), Deed::Resizes(_)))

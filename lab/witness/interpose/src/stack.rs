@@ -82,7 +82,7 @@ fn own_stack(pointer: usize) -> Option<Extent> {
         if let Some(found) = extent::find(pointer, local) {
             thread.stack.set(found);
         } else if thread.stack.get().high == 0 {
-            // Prevents another search, because the stack was not found.
+            // The stack was not found. This value prevents another search.
             thread.stack.set(Extent { low: 1, high: 1 });
         }
     }

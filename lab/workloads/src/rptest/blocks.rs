@@ -125,11 +125,13 @@ impl<'a, H: Heap> Blocks<'a, H> {
     ///
     /// # Safety
     /// `slot` holds a block that `allocate` returned on the same heap, to this thread or another,
-    /// and that has not been freed since.
+    /// and that has not been freed since. No other thread uses the block, and it is not used
+    /// afterwards.
     #[inline]
     pub(crate) unsafe fn free(&mut self, slot: Slot) -> Result<(), Failure> {
         let (size, key) = (slot.size as usize, u64::from(slot.key));
-        // SAFETY: by contract the block is in use; it was allocated with this size and key.
+        // SAFETY: by contract the block is in use, and no other thread uses it. It was allocated on
+        // this heap with this size and key.
         unsafe { self.caller.free(slot.block, size, key) }
     }
 
@@ -140,7 +142,8 @@ impl<'a, H: Heap> Blocks<'a, H> {
     /// and that has not been freed since; no other thread uses it.
     pub(crate) unsafe fn rewrite(&mut self, slot: Slot) -> Result<(), Failure> {
         let (size, key) = (slot.size as usize, u64::from(slot.key));
-        // SAFETY: by contract the block is in use; it was allocated with this size and key.
+        // SAFETY: by contract the block is in use, and no other thread uses it. It was allocated on
+        // this heap with this size and key.
         unsafe { self.caller.rewrite(slot.block, size, key) }
     }
 

@@ -33,7 +33,7 @@ fn fixed_bytes(maps: &str) -> u64 {
         let name = line.split_whitespace().nth(5)?;
         let kernels = ["[stack]", "[vvar", "[vdso]", "[vsyscall]"];
         let fixed = name.starts_with('/') || kernels.iter().any(|one| name.starts_with(one));
-        // The kernel does not count this page, which lies above user addresses, in VmSize.
+        // The kernel does not count the vsyscall page, which lies above user addresses, in VmSize.
         if !fixed || name == "[vsyscall]" {
             return None;
         }

@@ -117,7 +117,8 @@ impl Heap for Recorder {
         let mut state = self.state.lock().unwrap();
         state.latest.retain(|_, latest| *latest != block.addr());
         state.note(block.addr(), Call::Free { size });
-        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        // SAFETY: by contract the block is in use with this size and is not used afterwards, and
+        // `Libc` returned it.
         unsafe { Libc.free(block, size) };
     }
 

@@ -81,7 +81,7 @@ impl Sweep {
         let points = points::points(&request.load, &request.parameters, &request.options)?;
         for point in &points {
             if let Load::Command(command) = &point.load {
-                check_command(&command[0], &point.options)?;
+                check_command(command, &point.options)?;
             }
         }
         Ok(Self {
