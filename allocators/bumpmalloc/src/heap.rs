@@ -59,7 +59,7 @@ impl Heap {
         }
     }
 
-    /// Creates a heap without a chunk that any number of threads may share.
+    /// Creates a heap that any number of threads may share, and that has no chunk.
     const fn of_many() -> Self {
         let mut heap = Self::new();
         heap.presence = Presence::of_many();
@@ -92,7 +92,8 @@ impl Heap {
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         // Address of the last byte of the block's last granule. The room consists of whole
-        // granules. For size 0 the addition overflows, or the sum lies beyond every limit.
+        // granules, so the block fits if this byte does. For size 0, the addition overflows, or the
+        // sum lies beyond every limit.
         let last = start.checked_add(size.wrapping_sub(1) | (GRANULE - 1))?;
         if last >= self.limit.get() {
             return None;
@@ -129,8 +130,8 @@ impl Heap {
         self.marks.get().cast::<u8>().with_addr(address)
     }
 
-    /// Runs the fast path of `free`: counts the free if the block lies in a chunk of this heap.
-    /// Otherwise returns false, without any change.
+    /// Runs the fast path of `free`: counts the free and returns true if the block lies in a chunk
+    /// of this heap. Otherwise returns false, without any change.
     ///
     /// # Safety
     ///

@@ -98,8 +98,8 @@ pub unsafe fn free(header: NonNull<Chunk>) {
     }
 }
 
-/// Resizes a block by moving pages, without copying. Returns `None`, with the block unchanged, if
-/// that is impossible.
+/// Resizes a block by resizing its mapping, which may move, without copying. Returns `None`, with
+/// the block unchanged, if that is impossible.
 ///
 /// # Safety
 ///

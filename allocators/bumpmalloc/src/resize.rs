@@ -41,8 +41,8 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
     }
 }
 
-/// Resizes a block to at least `size` bytes without copying. Returns `None`, without any change, if
-/// that is impossible.
+/// Resizes a block to at least `size` bytes without copying. Only a block with its own mapping may
+/// move. Returns `None`, without any change, if that is impossible.
 ///
 /// # Safety
 ///

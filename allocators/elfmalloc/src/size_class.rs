@@ -28,7 +28,7 @@ pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 pub struct SizeClass(u8);
 
 impl SizeClass {
-    /// Class of addresses outside slabs, except those in the first unit of a large block.
+    /// Class of addresses outside slabs, except those in the first unit of a run that is one block.
     pub const NONE: Self = Self(0);
     /// Class of the first unit of a run that is one block.
     pub const LARGE: Self = Self(CLASSES as u8 + 1);
@@ -104,7 +104,7 @@ impl SizeClass {
         None
     }
 
-    /// Returns the shape of the slabs of this class.
+    /// Returns the shape of the slabs of this class, which is not [`LARGE`](Self::LARGE).
     #[inline]
     #[must_use]
     pub const fn geometry(self) -> &'static Geometry {

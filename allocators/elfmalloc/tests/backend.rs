@@ -34,7 +34,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Frees a block, on the fast path if possible, otherwise on the slow path.
+/// Frees a block through the front-end's [`put`](FrontEnd::put).
 fn free_by<F: FrontEnd>(
     backend: &Heaps<Simulated>,
     heap: HeapRef,

@@ -372,7 +372,8 @@ impl Slot {
             self.wanted.store(true, Relaxed);
             self.shared.store(true, Release);
         }
-        // The last owner may have been lost in a fork.
+        // The last owner's counts may be wrong: thieves have taken regions since, or the owner was
+        // lost in a fork.
         self.recount();
         true
     }
@@ -400,7 +401,7 @@ impl Slot {
     /// the next free borrows for all regions in the slot. The caller must then recount the cap.
     pub fn outlive(&self) {
         // Relaxed: the child has only one thread. A thief of the parent may have taken a region
-        // without setting `robbed`.
+        // without setting `robbed`, so this thread sets it.
         self.lease.store(0, Relaxed);
         self.robbed.store(true, Relaxed);
     }

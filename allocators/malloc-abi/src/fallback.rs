@@ -31,10 +31,10 @@ const GRAIN: usize = 16;
 const FIRST: u32 = 64;
 /// Value in place of the offset while a thread is purging the chunk, which then has no live block.
 const CLAIMED: u32 = u32::MAX;
-/// Maximum number of bytes at the start of an empty chunk that may stay resident.
+/// Maximum number of resident bytes at the start of an empty chunk that do not justify a purge.
 const KEPT: u32 = 64 << 10;
-/// Number of empty chunks that may stay resident after a fork, because a program that has forked
-/// may soon fork again.
+/// Number of empty chunks that [`Fallback::purge`] leaves resident, because a program that has
+/// forked may soon fork again.
 const KEPT_CHUNKS: usize = 2;
 /// Number of entries in a table of known chunks, which saves walks through the list.
 const KNOWN: usize = 64;
@@ -112,7 +112,8 @@ impl Fallback {
     }
 
     /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two;
-    /// `None` if out of memory or if the size is too large. The contents are undefined.
+    /// `None` if out of memory, or if the size or the alignment is too large. The contents are
+    /// undefined.
     pub fn allocate(
         &self,
         pages: &impl Pages,
@@ -267,9 +268,9 @@ impl Fallback {
         alignment: usize,
     ) -> Option<(NonNull<Chunk>, NonNull<u8>)> {
         let page = pages.page_size();
-        // The block begins at the next multiple of its alignment behind the header. If the
-        // alignment is at least that of a chunk, this is exactly [`CHUNK`] bytes behind the header.
-        // A larger alignment also leaves unused addresses before the header.
+        // The block begins at the next multiple of its alignment behind the header and the block's
+        // prefix. If the alignment is at least that of a chunk, this is exactly [`CHUNK`] bytes
+        // behind the header. A larger alignment also leaves unused addresses before the header.
         let offset = (FIRST as usize + GRAIN).next_multiple_of(alignment.min(CHUNK));
         let front = alignment.max(CHUNK) - CHUNK;
         let bytes = offset.checked_add(size)?.max(CHUNK);

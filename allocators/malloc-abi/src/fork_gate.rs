@@ -187,7 +187,7 @@ impl ForkGate {
         &self.rest.fallback
     }
 
-    /// Frees a block that the fallback allocated.
+    /// Frees the block at `address`, if the fallback allocated it.
     #[cold]
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
         // Relaxed: only decides whether an empty chunk is purged now or later.
@@ -203,7 +203,8 @@ impl ForkGate {
         let count = &presence.count;
         if presence.is_shared {
             // Check the gate before raising a shared count: the forking thread waits until that
-            // count is zero. Relaxed: checked again below.
+            // count is zero, and threads that cannot enter must not prolong the wait. Relaxed:
+            // checked again below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -228,8 +229,9 @@ impl ForkGate {
             }
         }
         let inside = Inside(presence);
-        // SeqCst: orders this load after the store of the presence (see the module). If the fork is
-        // over, pairs with the store in `open`.
+        // SeqCst: orders this load after the read-modify-write of the presence; after a plain
+        // store, the barrier does (see the module). If the fork is over, pairs with the store in
+        // `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }

@@ -23,8 +23,8 @@ const HELD: u32 = 1;
 /// State of a lock that is held, and for which another thread may be sleeping.
 const AWAITED: u32 = 2;
 
-/// Number of times that a thread checks the lock before it sleeps. Models check once, because every
-/// check is a step.
+/// Number of times that a thread spins on a held lock before it may sleep. Models spin once,
+/// because every check of the lock is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 64 };
 
 /// Lock around a value, which only one thread at a time may use.
@@ -83,7 +83,8 @@ impl<T> Lock<T> {
         // with the release in `Guard::drop`, because another thread may have dropped the last
         // guard.
         if self.forking.load(Acquire) == thread {
-            // Relaxed: no other thread compares this word with this thread's number.
+            // Relaxed: every other thread compares this word only with its own number, which is
+            // never zero.
             self.forking.store(0, Relaxed);
             return self.guard(thread);
         }
@@ -233,7 +234,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-    /// Waits until a thread marks the lock as awaited before it sleeps, or until `passed` is set.
+    /// Waits until another thread has marked the lock as awaited, as it does before it sleeps, or
+    /// until `passed` is set.
     fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
         while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
             std::thread::yield_now();

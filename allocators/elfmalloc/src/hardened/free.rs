@@ -200,7 +200,8 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
     }
 }
 
-/// Puts a freed block into the quarantine. Returns the block that it replaces, or null.
+/// Puts a freed block into the quarantine. Returns the block that a long block replaces, or null.
+/// Blocks that leave because a short block fills its group are passed on.
 ///
 /// # Safety
 ///

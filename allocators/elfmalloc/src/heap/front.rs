@@ -25,7 +25,7 @@ pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
 /// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees after which a new thread first checks the clock.
+/// Number of frees, or of blocks in refills, after which a new thread first checks the clock.
 pub const FEWEST_TICKS: i32 = 16;
 /// Maximum number of frees between two clock checks.
 pub const MOST_TICKS: i32 = 4096;
@@ -285,9 +285,9 @@ impl Front {
         block
     }
 
-    /// Returns whether a free of `block` by this thread can only be misuse: the thread freed this
-    /// block last in the class, or no block of the class begins there. Returns false for every live
-    /// block, but also for some double frees and invalid frees.
+    /// Returns whether a free of `block` by this thread can only be misuse: the block is the
+    /// topmost in the thread's magazine of the class, or no block of the class can begin there.
+    /// Returns false for every live block, but also for some double frees and invalid frees.
     #[inline(always)]
     #[must_use]
     pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {

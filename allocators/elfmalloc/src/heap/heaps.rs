@@ -125,15 +125,15 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().all()
     }
 
-    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that this
-    /// thread runs on the caller's processor.
+    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that the
+    /// thread of `heap` runs on the caller's processor.
     #[inline]
     pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
         self.shards.bin(heap.attachment(), class)
     }
 
-    /// Returns a heap for the calling thread: an idle heap if there is one, otherwise a new heap;
-    /// `None` if out of memory.
+    /// Returns a heap for the calling thread: one without a thread if there is any, otherwise a new
+    /// one; `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
         let heap = match list.take() {

@@ -16,7 +16,8 @@ pub(super) const BUCKETS: usize = 2;
 const EMPTY: usize = 1;
 
 /// Slabs of a bin, guarded by its lock. Slabs without a free block are in no list until one of
-/// their blocks is freed.
+/// their blocks is given back. Slabs that are claimed for a purge are in no list either, and their
+/// free blocks cannot be taken.
 #[derive(Debug)]
 pub struct Slabs {
     pub(super) active: Option<SlabRef>,

@@ -204,8 +204,8 @@ impl ShardList {
     }
 
     /// Returns the shard with the fewest threads. If several have no thread, returns the newest of
-    /// them. If several have the same number of threads, returns the oldest of them: it is often
-    /// the shard of the main thread, which usually waits for the other threads.
+    /// them. If several have the same lowest number above zero, returns the oldest of them: it is
+    /// often the shard of the main thread, which usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

@@ -80,7 +80,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
-    /// this thread runs on the caller's processor.
+    /// the thread of `attachment` runs on the caller's processor.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
@@ -189,8 +189,8 @@ impl<P: Pages> Shards<P> {
     pub fn detach(&self, attachment: &Attachment) -> (bool, bool) {
         let alone = self.list.lock().detach(attachment);
         let retired = alone && self.retire_empties(&attachment.shard());
-        // Relaxed: a thread that waits for the last thread to end reads an event count, which
-        // orders this store.
+        // Relaxed: a thread that waits for the last thread to end reads an event count, which the
+        // caller advances after this change.
         (self.threads.fetch_sub(1, Relaxed) == 1, retired)
     }
 

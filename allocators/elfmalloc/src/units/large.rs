@@ -71,7 +71,8 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     Ok(())
 }
 
-/// Removes the block that begins at `base`, a large one, from the class map and the descriptors.
+/// Removes the large block that begins at `base`, with descriptor `run`, from the class map and the
+/// descriptors.
 pub(super) fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
     memory.map.set(base, Units::ONE, SizeClass::NONE);
     run.clear();

@@ -58,7 +58,8 @@ pub struct Pool {
     pub dirty: Units,
     /// Minimum of `dirty` since the current epoch began.
     pub dirty_low: Units,
-    /// Number of units that threads are purging. During the purge, they are in neither map.
+    /// Number of units that threads are purging. During the purge, they are in neither map of their
+    /// arena.
     purging: Units,
     /// Number of units that are readable and writable.
     pub committed: Units,
@@ -90,7 +91,8 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size; `None` if there is no room, so that the pool uses small arenas.
+    /// first address and size; `None` if the settings give no size, or if there is no such arena.
+    /// The pool then uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,

@@ -79,7 +79,8 @@ impl<P: Pages> Heaps<P> {
     }
 
     /// Empties the heaps that ended threads left with blocks in an earlier epoch and that no thread
-    /// has taken over since. If `all` is true, also empties those of this epoch.
+    /// has taken over since. If `all` is true, also empties those of this epoch. The remaining
+    /// heaps then count as left in an earlier epoch.
     fn empty_unclaimed(&self, all: bool) {
         loop {
             let Some(heap) = self.list.lock().take_kept(all) else {
