@@ -47,10 +47,15 @@ impl Clock {
         self.nanoseconds(self.nanoseconds(squares))
     }
 
+    /// Returns the number of ticks of this many nanoseconds.
+    pub(crate) fn ticks_of(self, nanoseconds: u64) -> u64 {
+        let ticks = (u128::from(nanoseconds) << SCALE_BITS) / u128::from(self.scale.max(1));
+        ticks as u64
+    }
+
     /// Returns the value that the counter had this many nanoseconds ago.
     pub(crate) fn stamp_before(self, nanoseconds: u64) -> u64 {
-        let past = (u128::from(nanoseconds) << SCALE_BITS) / u128::from(self.scale.max(1));
-        ticks().saturating_sub(past as u64)
+        ticks().saturating_sub(self.ticks_of(nanoseconds))
     }
 
     /// Returns the time now.

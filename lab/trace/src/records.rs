@@ -110,17 +110,44 @@ pub struct Finish {
     pub timed: Option<TimedCalls>,
 }
 
-/// Sums over a random sample of a process's calls, in which every call had the same probability.
+/// Sums over a random sample of a process's calls, in which every call had the same probability,
+/// and over all calls for large blocks.
+///
+/// A sum of times may be negative by chance: the time of reading a clock is subtracted from each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedCalls {
     /// Number of calls in the sums.
     pub calls: u64,
     /// Nanoseconds in the allocator.
-    pub nanoseconds: u64,
+    pub nanoseconds: i64,
     /// Squares of each call's nanoseconds in the allocator.
     pub squares: u64,
     /// Nanoseconds that the recorder took for these calls.
-    pub recording: u64,
+    pub recording: i64,
+    /// Squares of the nanoseconds that the recorder took for each of these calls. 0 in traces of
+    /// earlier versions of heapdrome.
+    #[serde(default)]
+    pub recording_squares: u64,
+    /// Number of timed calls that are not in the sums, because they took so long that they were
+    /// probably interrupted.
+    pub interrupted: u64,
+    /// Calls for large blocks, which are not in the sample. Empty in traces of earlier versions of
+    /// heapdrome.
+    #[serde(default)]
+    pub large: LargeCalls,
+}
+
+/// Calls that requested or freed a large block. All of them are timed, unless a sandbox forbids it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LargeCalls {
+    /// Number of calls, timed or not.
+    pub calls: u64,
+    /// Number of calls in the sums.
+    pub timed: u64,
+    /// Nanoseconds in the allocator.
+    pub nanoseconds: i64,
+    /// Nanoseconds that the recorder took for these calls.
+    pub recording: i64,
     /// Number of timed calls that are not in the sums, because they took so long that they were
     /// probably interrupted.
     pub interrupted: u64,
@@ -329,5 +356,13 @@ mod tests {
             panic!("a finish, not {read:?}")
         };
         assert_eq!((finish.minor_faults, finish.timed), (Some(3), None));
+    }
+
+    #[test]
+    fn timed_calls_of_an_earlier_heapdrome_have_no_large_ones() {
+        let text = r#"{"calls":5,"nanoseconds":100,"squares":3000,"recording":50,"interrupted":1}"#;
+        let read: TimedCalls = serde_json::from_str(text).expect("timed calls");
+        assert_eq!((read.nanoseconds, read.recording_squares), (100, 0));
+        assert_eq!(read.large, LargeCalls::default());
     }
 }

@@ -33,6 +33,7 @@ mod fallback;
 mod folder;
 mod follow;
 mod kernel;
+mod large;
 mod late;
 mod layout;
 mod marks;

@@ -17,6 +17,7 @@ use crate::rings;
 use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
 use crate::thread::thread;
+use crate::timing;
 
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
@@ -227,6 +228,8 @@ pub unsafe extern "C" fn after_fork() {
     let errno = unsafe { *system::__errno_location() };
     own::begin_image();
     thread().renew_samples();
+    // A forked process begins without processor time.
+    timing::begin_process(0);
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
             let offset = slot

@@ -16,6 +16,7 @@ use crate::own::{
 use crate::ring::{CONTROL, Control, Event, FAR, LONG, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::system;
 use crate::thread::{Thread, thread};
+use crate::timing;
 use crate::waiting::wait;
 
 /// Path of the object that serves malloc. Written before the first ring is created.
@@ -74,6 +75,7 @@ pub fn begin() {
             kernel::unmap(page, 4096);
         }
         begin_image();
+        timing::begin_process(kernel::processor_time());
     }
 }
 
@@ -266,6 +268,9 @@ fn begin_process() -> Option<()> {
             // fork is unknown.
             thread().renew_samples();
             thread().forked.set(IMAGE.load(Ordering::Relaxed));
+            if !is_child_of_vfork() {
+                timing::begin_process(0);
+            }
         }
         NAMESPACE.store(namespace(), Ordering::Relaxed);
     }
@@ -344,6 +349,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).forked = thread().forked.get();
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
         (*ring).number = number;
+        (*ring).began = timing::began();
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();

@@ -28,6 +28,9 @@ pub struct Slot {
     /// of a timed call contains the address of its slot plus [`TIMED`], where this field has the
     /// offset of `after`.
     pub timed_after: AtomicUsize,
+    /// In recording mode: the function that records a call for a large block after it has returned.
+    /// The frame of such a call contains the address of its slot plus twice [`TIMED`].
+    pub large_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,
 }
@@ -41,6 +44,8 @@ impl Slot {
 
 /// Distance of `timed_after` from `after` in bytes.
 pub const TIMED: usize = offset_of!(Slot, timed_after) - offset_of!(Slot, after);
+
+const _: () = assert!(offset_of!(Slot, large_after) == offset_of!(Slot, after) + 2 * TIMED);
 
 /// Distance of two slots in bytes.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
@@ -61,6 +66,7 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         before: AtomicUsize::new(0),
         after: AtomicUsize::new(0),
         timed_after: AtomicUsize::new(0),
+        large_after: AtomicUsize::new(0),
         served: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];
