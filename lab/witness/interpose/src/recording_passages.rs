@@ -53,7 +53,6 @@ macro_rules! requesting {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                "endbr64",
                 $($into_rcx,)+
                 "jmp {record}",
                 record = sym record,
@@ -139,7 +138,6 @@ unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
-        "endbr64",
         "lea rax, [rip + 3f]",
         "cmp rax, [rsp]",
         "je 4f",
@@ -176,7 +174,7 @@ unsafe extern "C" fn record() {
         ".cfi_adjust_cfa_offset -40",
         "ret",
         "4:",
-        "jmp [r11 + {next}]",
+        "notrack jmp [r11 + {next}]",
         "5:",
         ".cfi_adjust_cfa_offset 40",
         "mov rdi, rsp",
@@ -218,7 +216,6 @@ unsafe extern "C" fn record() {
 pub unsafe extern "C" fn record_free() {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "endbr64",
         "sub rsp, 40",
         ".cfi_adjust_cfa_offset 40",
         "mov [rsp], rdi",
@@ -241,7 +238,7 @@ pub unsafe extern "C" fn record_free() {
         "mov rdx, [rsp + 16]",
         "add rsp, 40",
         ".cfi_adjust_cfa_offset -40",
-        "jmp [r11 + {next}]",
+        "notrack jmp [r11 + {next}]",
         "3:",
         ".cfi_adjust_cfa_offset 40",
         "call {is_timed}",

@@ -1,13 +1,14 @@
 //! Functions to which each entry point passes its calls.
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use crate::entry::unresolved;
 use crate::layout::FUNCTIONS;
 
 /// Targets, callers and counter of one entry point. Its assembly depends on the order of the
-/// fields.
-#[repr(C)]
+/// fields. The fields up to `after` share a cache line.
+#[repr(C, align(64))]
 pub struct Slot {
     /// Function that receives calls that are not counted; 0 until the first call.
     pub next: AtomicUsize,
@@ -20,6 +21,11 @@ pub struct Slot {
     /// Function that receives counted calls: the one in `next`, or a passage that follows or
     /// records them.
     pub counted_next: AtomicUsize,
+    /// Code to which the entry point jumps: it finds the function that serves the calls, or tests
+    /// the caller, or is the passage of a function whose callers are not tested.
+    pub first: AtomicPtr<()>,
+    /// The function that serves the calls.
+    pub served: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,
     /// In recording mode: the function that records a call after it has returned.
@@ -31,14 +37,17 @@ pub struct Slot {
     /// In recording mode: the function that records a call for a large block after it has returned.
     /// The frame of such a call contains the address of its slot plus twice [`TIMED`].
     pub large_after: AtomicUsize,
-    /// The function that serves the calls.
-    pub served: AtomicUsize,
 }
 
 impl Slot {
     /// Returns the function that serves the calls.
     pub fn target(&self) -> usize {
         self.served.load(Ordering::Relaxed)
+    }
+
+    /// Sets the code to which the entry point jumps. Publishes all other fields.
+    pub fn enter(&self, first: usize) {
+        self.first.store(first as *mut (), Ordering::Release);
     }
 }
 
@@ -63,10 +72,11 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         span: AtomicUsize::new(0),
         counter: AtomicUsize::new(0),
         counted_next: AtomicUsize::new(0),
+        first: AtomicPtr::new(unresolved as *const () as *mut ()),
+        served: AtomicUsize::new(0),
         before: AtomicUsize::new(0),
         after: AtomicUsize::new(0),
         timed_after: AtomicUsize::new(0),
         large_after: AtomicUsize::new(0),
-        served: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];
