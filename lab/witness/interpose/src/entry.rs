@@ -16,6 +16,7 @@ use core::mem::offset_of;
 
 use crate::calls::{Deed, Size, deed};
 use crate::layout::Function;
+use crate::record::Mode;
 use crate::resolve::resolve_slot;
 use crate::slots::{SLOT_BYTES, SLOTS, Slot};
 
@@ -287,6 +288,77 @@ macro_rules! testing {
     };
 }
 
+/// Tests the caller of an entry point whose calls are recorded and not counted. The slot is in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn testing_recorded() {
+    core::arch::naked_asm!(
+        "mov rcx, [rsp]",
+        "mov r10, rcx",
+        "sub r10, [r11 + 8]",
+        "cmp r10, [r11 + 16]",
+        "jb 3f",
+        "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+        "cmp rsp, fs:[r10]",
+        "je 4f",
+        "5:",
+        "mov fs:[r10], rsp",
+        "mov fs:[r10 + 8], rcx",
+        "mov fs:[r10 + 16], r11",
+        "notrack jmp [r11 + 32]",
+        "4:",
+        "cmp rcx, fs:[r10 + 8]",
+        "jne 5b",
+        "mov r8, fs:[r10 + 16]",
+        "cmp r8, r11",
+        "je 5b",
+        "mov r8, [r8 + 8]",
+        "cmp r8, [r11 + 8]",
+        "jne 5b",
+        "3:",
+        "notrack jmp [r11]",
+    )
+}
+
+/// Tests the caller of an entry point whose calls are recorded and not counted. The slot is in x16.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn testing_recorded() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "ldp x9, x10, [x16, #8]",
+        "sub x9, x30, x9",
+        "cmp x9, x10",
+        "b.lo 3f",
+        "adrp x10, :gottprel:heapdrome_last",
+        "ldr x10, [x10, :gottprel_lo12:heapdrome_last]",
+        "mrs x9, tpidr_el0",
+        "add x10, x10, x9",
+        "mov x11, sp",
+        "ldp x12, x13, [x10]",
+        "cmp x11, x12",
+        "b.eq 4f",
+        "5:",
+        "stp x11, x30, [x10]",
+        "str x16, [x10, #16]",
+        "ldr x17, [x16, #32]",
+        "br x17",
+        "4:",
+        "cmp x30, x13",
+        "b.ne 5b",
+        "ldr x12, [x10, #16]",
+        "cmp x12, x16",
+        "b.eq 5b",
+        "ldr x12, [x12, #8]",
+        "ldr x13, [x16, #8]",
+        "cmp x12, x13",
+        "b.ne 5b",
+        "3:",
+        "ldr x17, [x16]",
+        "br x17",
+    )
+}
+
 testing!(testing_none, nothing);
 testing!(testing_first, first);
 testing!(testing_second, second);
@@ -296,8 +368,9 @@ testing!(testing_second_times_third, second times third);
 
 /// Returns the code that tests the callers of the function at an index of
 /// [`FUNCTIONS`](crate::layout::FUNCTIONS).
-pub fn testing(index: usize) -> usize {
+pub fn testing(index: usize, mode: Mode) -> usize {
     let code: unsafe extern "C" fn() = match deed(index) {
+        _ if mode == Mode::Recording => testing_recorded,
         Deed::Frees | Deed::Nothing => testing_none,
         Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) => match size {
             Size::First => testing_first,

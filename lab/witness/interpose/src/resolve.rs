@@ -111,7 +111,7 @@ fn fill(index: usize) {
             slot.counted_next.store(stand_in, Ordering::Relaxed);
             slot.served.store(stand_in, Ordering::Relaxed);
             slot.next.store(stand_in, Ordering::Release);
-            slot.enter(entry::testing(index));
+            slot.enter(entry::testing(index, record::mode()));
         }
     }
 }
@@ -142,9 +142,9 @@ fn bind(index: usize, found: &Found) {
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
     // glibc's internal calls, such as the call to `malloc` in `strdup`, count as calls of the
-    // program. So glibc's slots have an empty range of callers. If calls are not counted, the entry
+    // program. So glibc's slots have an empty range of callers. If calls are recorded, the entry
     // point does not test the callers at all: no function of glibc passes a call on by a jump to
-    // another one that is recorded.
+    // another one that is recorded. Nor does it test them if it records none of their calls.
     let own = (&raw const *slot) as usize;
     let (low, span) = if in_libc {
         (own, 0)
@@ -154,10 +154,9 @@ fn bind(index: usize, found: &Found) {
     slot.low.store(low, Ordering::Relaxed);
     slot.span.store(span, Ordering::Relaxed);
     slot.next.store(found.address, Ordering::Release);
-    slot.enter(if in_libc && mode == Mode::Recording {
-        counted_next
-    } else {
-        entry::testing(index)
+    slot.enter(match mode {
+        Mode::Recording if in_libc || counted_next == found.address => counted_next,
+        _ => entry::testing(index, mode),
     });
 }
 
