@@ -30,7 +30,8 @@ const LIBRARIES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Folders with the sources of the libraries.
+/// Folders below `allocators` with the sources of the libraries. A change in them rebuilds the
+/// libraries.
 const FOLDERS: [&str; 5] = ["pages", "malloc-abi", "bumpmalloc", "elfmalloc", "preload"];
 
 /// Environment variables that the outer cargo sets for its own compilers, and that the inner cargo

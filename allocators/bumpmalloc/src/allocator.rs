@@ -21,10 +21,11 @@ pub struct Bumpmalloc;
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
-/// Fork gate. Only threads that have entered it change shared structures.
+/// Gate that keeps other threads from changing shared structures during a fork.
 static FORK_GATE: ForkGate = ForkGate::new();
 
-/// Calls `body` with the heap from which the calling thread allocates.
+/// Calls `body` with the heap from which the calling thread allocates. A thread without a heap gets
+/// one first. Returns `None` if that fails, or if `body` returns `None`.
 fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = current();
     if core::ptr::eq(heap, &raw const ENDED) {
@@ -36,7 +37,7 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = threads::take_heap()?;
     // Set the heap before arming the key, which may allocate.
     CURRENT::set(heap.as_ptr());
-    // If this fails, no thread reuses the heap after its thread has ended.
+    // If the key cannot be armed, the heap is not reused after this thread has ended.
     let _ = EXIT.arm(heap);
     FORK_GATE.register::<Bumpmalloc>();
     // SAFETY: heaps are never freed.
@@ -49,14 +50,16 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
         return;
     };
     CURRENT::set((&raw const ENDED).cast_mut());
-    // SAFETY: the heap belonged to this thread until now, and no other thread uses it before it is
-    // in the list.
+    // SAFETY: the heap was this thread's own until now, so it is in no list of free heaps, and no
+    // thread uses it before `give_up_heap` adds it to that list. This thread now uses `ENDED`,
+    // whose presence is shared.
     unsafe { end_thread::<Bumpmalloc>(|heap| threads::give_up_heap(heap.cast()), heap.cast()) };
 }
 
-// SAFETY: blocks of a chunk do not overlap, and begin at multiples of 16 bytes. A chunk is
-// restarted only when all its blocks have been freed. Blocks with their own mapping get new
-// mappings.
+// SAFETY: blocks of a chunk do not overlap, and begin at multiples of 16 bytes and of the requested
+// alignment. A chunk is restarted only when all its blocks have been freed. Blocks with their own
+// mapping get new, aligned mappings. Zeroed blocks are cleared wherever the chunk may have been
+// touched, and the contents of a block that moves are copied or remapped.
 unsafe impl MallocAbi for Bumpmalloc {
     const NAME: &'static str = "bumpmalloc";
 
@@ -89,13 +92,15 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the block is live, by this function's contract.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again if the result is another block.
         unsafe { resize_own(block, size) }
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the block is live, by this function's contract, and a new block overlaps no
-        // other.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again if the result is another block. A new
+        // block overlaps no other, and both blocks have at least the copied size.
         unsafe {
             if let Some(same) = resize_in_place(block, size) {
                 return Some(same);
@@ -112,6 +117,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
         // SAFETY: `block` is not null here, so it is a live block that the caller no longer uses.
+        // The heap is the calling thread's.
         block.is_null() || unsafe { current().free_own(block) }
     }
 
@@ -174,7 +180,8 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     fn free_locks_in_child() {
         // SAFETY: this thread is the only one, and no other thread was on a slow path when the
-        // process forked.
+        // process forked. This thread has a guard only if a signal handler forked in the middle of
+        // a slow path.
         unsafe { threads::free_locks() };
     }
 

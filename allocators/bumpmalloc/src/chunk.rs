@@ -9,17 +9,18 @@
 //! The header occupies the place of the marks for the first 16 KiB. So header and marks take two
 //! pages. The other bytes of the first 16 KiB have no marks and are never touched.
 //!
-//! The last 16 bytes of every block have a mark. So a block needs no word for its size, and a block
-//! that is never touched costs no memory. Only the owner writes marks. A block's mark is set before
-//! the block is handed out, and stays set, so every thread that receives the block sees it.
+//! The mark of a block's last 16 bytes is set and shows where the block ends. So a block needs no
+//! word for its size, and a block that is never touched costs no memory. Only the thread that
+//! allocates in the chunk writes marks. A block's mark is set before the block is handed out, and
+//! stays set, so every thread that receives the block sees it.
 //!
 //! The owner counts its allocations in its heap and its frees in `freed`, with plain loads and
 //! stores, because it is the only writer. All other threads count their frees in `remote`. A chunk
 //! is dead when both counts together equal the number of blocks allocated in it. The owner checks
-//! this when it needs a chunk. When the owner leaves, it sets `remote` in one atomic step to
-//! `MERGED` minus the number of live blocks. From then on, the thread whose free raises `remote` to
-//! `MERGED` takes the chunk. Counting a free is a thread's last access to a header, so a thread
-//! that finds a chunk dead may unmap it.
+//! this when it needs a chunk, and other threads when the pool has none. When the owner leaves, it
+//! sets `remote` in one atomic step to `MERGED` minus the number of live blocks. From then on, the
+//! thread whose free raises `remote` to `MERGED` takes the chunk. Counting a free is a thread's
+//! last access to a header, so a thread that finds a chunk dead may unmap it.
 
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
@@ -74,10 +75,10 @@ pub struct Chunk {
     /// Offset of the end of the last block, set when the chunk is retired. For a block with its own
     /// mapping, the block's size.
     pub end: AtomicUsize,
-    /// Offset from which all bytes are zero, because no block has used them. For a block with its
-    /// own mapping, the size of the mapping.
+    /// Offset from which all bytes are zero, except in blocks that were allocated since the last
+    /// restart. For a block with its own mapping, the size of the mapping.
     pub touched: AtomicUsize,
-    /// Next chunk in a list. Only the owner of the list uses it.
+    /// Next chunk in a list. Only the owner of the list uses this link.
     pub next: AtomicPtr<Chunk>,
     remote: Remote,
     marks: [AtomicU64; WORDS - HEADER_WORDS],
@@ -88,7 +89,8 @@ pub struct Chunk {
 struct Remote(AtomicUsize);
 
 /// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk.
-/// A block with its own mapping may begin exactly one chunk size behind its header.
+/// A block with its own mapping may begin exactly one chunk size behind its header. For both
+/// reasons, the address is lowered by one before it is rounded down.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block
@@ -99,7 +101,8 @@ pub fn of(block: *mut u8) -> *mut Chunk {
 /// Returns the base of a chunk's marks. The word of marks for an address lies at this base plus the
 /// address shifted right by `WORD_SHIFT`, in words.
 pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
-    // The header is as long as the marks that it replaces.
+    // The header is as long as the marks that it replaces, so the words of marks count from the
+    // start of the chunk.
     let marks = chunk.as_ptr().cast::<AtomicU64>();
     marks.wrapping_sub(chunk.addr().get() >> WORD_SHIFT)
 }
@@ -108,7 +111,8 @@ pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
 ///
 /// # Safety
 ///
-/// `last` lies in a chunk that the calling thread owns, and `base` is the chunk's `marks_base`.
+/// `last` lies at or behind offset [`FIRST`] of a chunk in which the calling thread allocates, and
+/// `base` is the chunk's `marks_base`.
 #[inline(always)]
 pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks, by this function's contract.
@@ -242,7 +246,8 @@ pub struct List {
     length: usize,
 }
 
-// SAFETY: the chunks in a list belong to the thread that has access to the list.
+// SAFETY: only the thread that has access to a list uses the links of its chunks, and chunks in a
+// list are mapped.
 unsafe impl Send for List {}
 
 impl List {
@@ -262,7 +267,8 @@ impl List {
 
     /// Appends a chunk that is in no list.
     pub fn push(&mut self, chunk: NonNull<Chunk>) {
-        // SAFETY: chunks in a list are mapped, and the list's owner may use their links.
+        // SAFETY: the pushed chunk and the chunks in the list are mapped, and the list's owner may
+        // use their links.
         unsafe {
             chunk.as_ref().next.store(null_mut(), Relaxed);
             match NonNull::new(self.last) {
@@ -287,7 +293,7 @@ impl List {
     }
 
     /// Removes and returns the first dead chunk among the `count` oldest in the list. Moves the
-    /// chunks before it to the end.
+    /// chunks in use that it finds before to the end of the list.
     pub fn pop_dead(&mut self, count: usize) -> Option<NonNull<Chunk>> {
         for _ in 0..count.min(self.length) {
             let chunk = self.pop()?;

@@ -16,7 +16,7 @@ pub struct Heap {
     pub cursor: Cell<usize>,
     /// Address of the end of the chunk.
     pub limit: Cell<usize>,
-    /// The `marks_base` of the chunk.
+    /// Base of the chunk's marks, as [`chunk::marks_base`] returns it.
     pub marks: Cell<*mut AtomicU64>,
     /// Number of blocks allocated in the chunk.
     pub count: Cell<usize>,
@@ -30,13 +30,17 @@ pub struct Heap {
     /// Next heap in the list of all heaps, which includes those of ended threads. Written once,
     /// under the registry's lock.
     pub next: Cell<*mut Heap>,
-    /// Next heap in the list of heaps without a thread. The registry's lock guards it.
+    /// Next heap in the list of heaps without a thread. The registry's lock guards this link.
     pub next_free: Cell<*mut Heap>,
 }
 
-// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
+// SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
+// guards `next_free`. The other cells of `EMPTY` and `ENDED` are never written, those of the heap
+// of ended threads have a lock of their own, and those of any other heap are used only by its
+// thread.
 unsafe impl Sync for Heap {}
-// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
+// SAFETY: a heap refers to no thread-local state, and passes to another thread only when its own
+// thread no longer uses it.
 unsafe impl Send for Heap {}
 
 impl Heap {
@@ -66,7 +70,7 @@ impl Heap {
 /// Heap of threads that have not allocated yet. It never has a chunk. Only its presence is ever
 /// written to.
 pub static EMPTY: Heap = Heap::of_many();
-/// Heap of threads that are ending. Such a thread never gets another heap.
+/// Heap of threads that are ending. Such a thread never gets a heap of its own again.
 pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(
@@ -82,8 +86,8 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// Runs the fast path: returns a block in the remaining room of the chunk. Leaves size 0 to the
-    /// slow path.
+    /// Allocates a block from the remaining room of the chunk (the fast path). Returns `None` if
+    /// the room is too small or `size` is 0.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
@@ -95,15 +99,16 @@ impl Heap {
         }
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
-        // SAFETY: the block fits below the limit, so it lies in the heap's chunk, which this thread
-        // owns.
+        // SAFETY: the block fits below the limit, so it lies in the heap's chunk, which belongs to
+        // this thread or to the locked heap of ended threads.
         unsafe {
             chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))
         }
     }
 
-    /// Returns a block at a multiple of `alignment` in the remaining room of the chunk.
+    /// Allocates a block at a multiple of `alignment` from the remaining room of the chunk. Returns
+    /// `None` if the room is too small.
     pub fn bump_aligned(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         let aligned = start.checked_next_multiple_of(alignment)?;
@@ -129,12 +134,12 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap belongs to the calling thread, and `block` is a live block that the caller no
-    /// longer uses.
+    /// The heap is the one that [`current`] returns in the calling thread, and `block` is a live
+    /// block that the caller no longer uses.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         // SAFETY: the block is live, by this function's contract, and every block lies behind a
-        // header.
+        // header that begins with the owner. In a chunk of the fallback, this word is null.
         let chunk = unsafe { &*chunk::of(block) };
         // Relaxed: only this thread sets and removes its own heap as an owner.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);

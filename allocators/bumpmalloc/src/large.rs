@@ -32,7 +32,8 @@ pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         start.add(front)
     };
     count(mapped, 1);
-    // SAFETY: all-zero memory is a valid header, and the block lies within the reservation.
+    // SAFETY: all-zero memory is a valid header, which only this thread knows, and the block lies
+    // within the reservation.
     unsafe {
         describe(header.cast(), mapped, mapped - offset);
         Some(header.add(offset))
@@ -87,11 +88,12 @@ fn count(bytes: usize, blocks: usize) {
 /// `header` belongs to a live block with its own mapping, which the caller no longer uses.
 pub unsafe fn free(header: NonNull<Chunk>) {
     // SAFETY: by this function's contract, the header belongs to a live block with its own mapping,
-    // which the caller no longer uses.
+    // which the caller no longer uses. The mapping begins at the header and has `touched` bytes.
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
-        // If the system refuses to release the mapping, its memory is lost, without other effects.
+        // If the system refuses to release the mapping, it leaks. Nothing else depends on the
+        // release.
         let _ = Linux.release(header.cast(), mapped);
     }
 }
@@ -101,7 +103,8 @@ pub unsafe fn free(header: NonNull<Chunk>) {
 ///
 /// # Safety
 ///
-/// `block` is a live block with its own mapping, behind `header`.
+/// `block` is a live block with its own mapping, behind `header`. No other thread uses it during
+/// the call, and the caller does not use it again if the result is another block.
 pub unsafe fn resize(
     header: NonNull<Chunk>,
     block: NonNull<u8>,
@@ -114,11 +117,12 @@ pub unsafe fn resize(
     let moved = if needed == mapped {
         header
     } else {
-        // SAFETY: the mapping begins at the header, and is `mapped` bytes long.
+        // SAFETY: the mapping begins at the header, and is `mapped` bytes long. By this function's
+        // contract, no other thread uses it.
         unsafe { remap(header, mapped, needed)? }
     };
     count(needed.wrapping_sub(mapped), 0);
-    // SAFETY: the mapping begins at `moved` and has `needed` bytes.
+    // SAFETY: the mapping begins at `moved`, has `needed` bytes, and belongs to the calling thread.
     unsafe {
         describe(moved, needed, needed - offset);
         Some(moved.cast::<u8>().add(offset))
@@ -129,16 +133,19 @@ pub unsafe fn resize(
 ///
 /// # Safety
 ///
-/// `header` begins a mapping of `mapped` bytes.
+/// `header` begins a mapping of `mapped` bytes, which no other thread uses. The caller does not use
+/// the old mapping again if it moves.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
-    // SAFETY: the header begins a mapping of `mapped` bytes, by this function's contract.
+    // SAFETY: by this function's contract, the header begins a mapping of `mapped` bytes, which no
+    // other thread uses.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {
         return Some(same.cast());
     }
     let target = Linux.reserve(needed, SIZE, Access::None)?;
     // If this fails, the system may already have released the target. Do not release it again,
     // since another thread may have a new mapping there; at most address space is lost. SAFETY: the
-    // target was just reserved, and the header begins a mapping of `mapped` bytes.
+    // target was just reserved and is unused. The header begins a mapping of `mapped` bytes, which
+    // no other thread uses.
     let moved = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::Onto(target))? };
     Some(moved.cast())
 }

@@ -25,8 +25,7 @@
 //! - `chunk`: a mebibyte with its header and marks, and the counts of frees, which cost the owner
 //!   no atomic read-modify-write.
 //! - `refill`: the slow path, which chooses the next chunk.
-//! - `pool`: chunks without an owner, and address space for new chunks. `footprint`: counts of
-//!   address space.
+//! - `pool`: dead chunks, and address space for new chunks. `footprint`: counts of address space.
 //! - `threads`: heaps of threads that start and end, and forks.
 //! - `resize`: `realloc`.
 //! - `large`: blocks with their own mapping.

@@ -1,4 +1,4 @@
-//! Chunks without an owner, and address space for new ones.
+//! Dead chunks, and address space for new chunks.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use crate::footprint;
 /// Number of chunks that are reserved in one batch, if the system has enough address space.
 const BATCH: usize = 16;
 
-/// Pool of chunks without an owner.
+/// Pool of dead chunks and new chunks.
 pub struct Pool {
     /// Dead chunks.
     dead: List,
@@ -36,7 +36,8 @@ impl Pool {
         }
     }
 
-    /// Removes a chunk from the pool, or reserves new ones. The caller must restart the chunk.
+    /// Takes a dead chunk from the pool, or a new chunk if the pool has none. The caller must
+    /// restart the chunk.
     pub fn take(&mut self) -> Option<NonNull<Chunk>> {
         self.dead.pop().or_else(|| self.take_fresh())
     }
@@ -46,7 +47,7 @@ impl Pool {
         self.dead.push(chunk);
     }
 
-    /// Returns the bytes of the chunks in the pool.
+    /// Returns the total size of the chunks in the pool in bytes.
     pub fn waiting(&self) -> usize {
         (self.dead.length() + self.fresh_count) * SIZE
     }
@@ -114,8 +115,8 @@ impl Pool {
         released > 0
     }
 
-    /// Purges dead chunks, except `keep` bytes, and keeps their address space. Returns whether the
-    /// system got any memory.
+    /// Purges dead chunks, except at most `keep` bytes, and keeps their address space. Returns
+    /// whether any memory was purged.
     pub fn purge(&mut self, keep: usize) -> bool {
         let mut any = false;
         let mut kept = 0;

@@ -9,17 +9,18 @@ use crate::pool::POOL;
 use crate::threads;
 
 /// Number of retired chunks, oldest first, that a refill checks before it takes a chunk from the
-/// pool. The small number limits the cost of chunks with live blocks, and still finds dead ones
-/// soon.
+/// pool. A small number keeps a refill cheap if these chunks still have live blocks. The next
+/// refill checks the chunks after them.
 const LOOKS: usize = 8;
 
-/// Size of the largest block for which a new chunk is started. A larger block that does not fit
-/// into the current chunk gets its own mapping. So the unused rest of a chunk has at most about
-/// this size.
+/// Maximum size and alignment of a block for which a new chunk is started. A larger block that does
+/// not fit into the current chunk gets its own mapping. So the unused rest of a chunk has at most
+/// about this size, plus the alignment of the block that did not fit.
 const LARGEST_REFILL: usize = 256 << 10;
 
 impl Heap {
-    /// Allocates a block at a multiple of `alignment`. Called when the fast path finds no room.
+    /// Allocates a block at a multiple of `alignment`. Called if the fast path cannot serve the
+    /// request.
     ///
     /// # Safety
     ///
@@ -44,7 +45,7 @@ impl Heap {
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
         // SAFETY: by this function's contract, the heap belongs to the calling thread or is locked.
-        // The chunk that was found is dead and belongs only to this thread.
+        // The chunk that was found is dead or new, and belongs only to this thread.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());
@@ -53,7 +54,7 @@ impl Heap {
         Some(())
     }
 
-    /// Retires the heap's chunk, and returns a dead chunk, which may be the same chunk.
+    /// Retires the heap's chunk, and returns a dead or new chunk, which may be the same chunk.
     ///
     /// # Safety
     ///
@@ -62,7 +63,7 @@ impl Heap {
         {
             let mut retired = self.retired.lock();
             // SAFETY: by this function's contract, the heap belongs to the calling thread or is
-            // locked. Its chunk is mapped.
+            // locked. Its chunk is mapped, and `uninstall` retires it.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {

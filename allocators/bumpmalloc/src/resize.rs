@@ -7,7 +7,7 @@ use crate::chunk::{self, Chunk, GRANULE};
 use crate::heap::{Heap, current};
 use crate::large;
 
-/// Returns the usable bytes of the block.
+/// Returns the usable size of the block in bytes.
 ///
 /// # Safety
 ///
@@ -29,12 +29,12 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
 ///
 /// # Safety
 ///
-/// `block` is live, and no other thread uses it during the call.
+/// `block` is live, and no other thread uses it during the call. The caller does not use it again
+/// if the result is another block.
 pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
     if own {
-        // SAFETY: by this function's contract, the block is live, and no other thread uses it
-        // during the call.
+        // SAFETY: this function's contract is that of `resize_in_place`.
         unsafe { resize_in_place(block, size) }
     } else {
         None
@@ -46,14 +46,16 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
 ///
 /// # Safety
 ///
-/// `block` is live, and no other thread uses it during the call.
+/// `block` is live, and no other thread uses it during the call. The caller does not use it again
+/// if the result is another block.
 pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let header = large::header_of(block);
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: by this function's contract, the block is live and no other thread uses it. It
-        // has its own mapping, which it keeps when it shrinks.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it, and the
+        // caller does not use it again if it moves. It has its own mapping, which it keeps when it
+        // shrinks.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))
@@ -79,9 +81,10 @@ impl Heap {
     /// # Safety
     ///
     /// The heap belongs to the calling thread, `chunk` is its chunk, and `end` is its cursor.
-    /// `new_end` lies in the chunk, behind the start of the last block.
+    /// `new_end` is a multiple of [`GRANULE`] in the chunk, above the start of the last block.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
-        // SAFETY: both addresses lie in the heap's chunk, which the calling thread owns.
+        // SAFETY: both granules belong to the last block of the heap's chunk, before or after its
+        // end moves, and the calling thread allocates in this chunk.
         unsafe {
             chunk::unmark(self.marks.get(), end - 1);
             chunk::mark(self.marks.get(), new_end - 1);
@@ -109,6 +112,6 @@ pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
         return 0;
     }
     let start = block.addr().get() - header.addr().get();
-    // Relaxed: the thread that allocated the block owns the chunk.
+    // Relaxed: while the block is live, only this thread changes the word.
     chunk.touched.load(Relaxed).saturating_sub(start).min(size)
 }

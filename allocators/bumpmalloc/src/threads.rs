@@ -13,7 +13,7 @@ use crate::pool::POOL;
 static ENDED_THREADS: Lock<()> = Lock::new(());
 static HEAP_OF_ENDED: Heap = Heap::new();
 
-/// List of all heaps.
+/// All heaps, the heaps without a thread, and memory for new heaps.
 struct Registry {
     first: *mut Heap,
     /// Heaps whose thread has ended.
@@ -96,7 +96,7 @@ impl Registry {
         Some(heap)
     }
 
-    /// Calls `visit` with every heap until it returns a value.
+    /// Calls `visit` with one heap after the other until `visit` returns a value.
     fn find<T>(&self, mut visit: impl FnMut(&Heap) -> Option<T>) -> Option<T> {
         let mut next = self.first;
         while let Some(heap) = NonNull::new(next) {
@@ -121,7 +121,7 @@ pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     })
 }
 
-/// Purges dead chunks, except about `keep` bytes. Returns whether the system got any memory.
+/// Purges dead chunks, except about `keep` bytes. Returns whether any memory was purged.
 pub fn trim(keep: usize) -> bool {
     collect();
     POOL.lock().purge(keep)
@@ -157,14 +157,14 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
     }
 }
 
-/// Gives up each chunk of a heap to the thread that frees its last block.
+/// Gives up each chunk of a heap to the thread that frees the chunk's last block.
 ///
 /// # Safety
 ///
 /// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
     // SAFETY: the heap belongs to the calling thread, by this function's contract, and the
-    // uninstalled chunk is retired.
+    // uninstalled chunk is retired and in no list.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);
@@ -173,7 +173,7 @@ unsafe fn give_up_chunks(heap: &Heap) {
     }
 }
 
-/// Gives up each full chunk of a heap to the thread that frees its last block.
+/// Gives up each full chunk of a heap to the thread that frees the chunk's last block.
 ///
 /// # Safety
 ///
@@ -181,7 +181,8 @@ unsafe fn give_up_chunks(heap: &Heap) {
 /// exist.
 unsafe fn give_up_retired(heap: &Heap) {
     while let Some(chunk) = heap.retired.lock().pop() {
-        // SAFETY: a chunk from this list is retired, and is now in no list.
+        // SAFETY: a chunk from this list is retired, and is now in no list. By this function's
+        // contract, its owner no longer counts frees in it.
         unsafe { give_up(chunk) };
     }
 }
@@ -199,15 +200,16 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
     }
 }
 
-/// Unlocks all locks in the child of a fork. A thread of the parent may have held a lock in order
-/// to read.
+/// Unlocks all locks in the child of a fork. At the fork no other thread was on a slow path, so a
+/// thread that held a lock only read the guarded data.
 ///
 /// # Safety
 ///
-/// The calling thread is the only one, and has no guard of these locks.
+/// The calling thread is the only one, and has no guard of these locks. No other thread of the
+/// parent was on a slow path.
 pub unsafe fn free_locks() {
     // SAFETY: by this function's contract, the calling thread is the only one, and has no guard of
-    // these locks.
+    // these locks. No other thread was on a slow path, so none was changing the guarded values.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();
@@ -217,9 +219,9 @@ pub unsafe fn free_locks() {
     }
 }
 
-/// In the child of a fork, gives up the full chunks of threads that do not exist there. Their
-/// current chunks keep their owner, because a thread may have been in the middle of an allocation;
-/// no thread uses them for allocations again.
+/// In the child of a fork, gives up the full chunks of threads that do not exist there. A thread's
+/// current chunk keeps its owner, because the thread may have been in the middle of an allocation.
+/// No thread allocates in that chunk again.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Memory of the parent's other threads in the child of a fork.
+//! Tests that the child of a fork reuses the memory of the parent's other threads.
 
 use std::ffi::{c_int, c_void};
 use std::sync::mpsc::channel;
@@ -12,7 +12,7 @@ const SIZE: usize = 1 << 10;
 /// Maximum number of bytes that bumpmalloc reserves in one batch.
 const BATCH: usize = 16 << 20;
 
-/// Exit status of the child.
+/// Exit statuses of the child.
 const DONE: c_int = 0;
 const NO_MEMORY: c_int = 1;
 const GREW: c_int = 2;
@@ -61,8 +61,8 @@ fn replace(blocks: &[*mut c_void]) -> c_int {
     DONE
 }
 
-/// Runs `act` in a child process. Returns the status of the child, which exits with the result of
-/// `act`. A signal kills the child if it hangs.
+/// Runs `act` in a child process. Returns the wait status of the child, which exits with the result
+/// of `act`. An alarm kills a child that hangs.
 fn in_a_child(act: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the child calls only the kernel and bumpmalloc, whose fork handlers are registered.
     unsafe {

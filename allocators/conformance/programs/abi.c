@@ -251,8 +251,8 @@ static void check_extreme_posix(size_t alignment, size_t size) {
     MUST(error == ENOMEM && place == &mark && (errno == 12345 || errno == ENOMEM));
 }
 
-// Alignments that are not a power of two: glibc's memalign and aligned_alloc round up, and set EINVAL
-// if that is impossible. Others may refuse all such alignments, with either error.
+// Alignments that are not a power of two and cannot be rounded up to one. glibc sets EINVAL. Other
+// allocators may set ENOMEM.
 static void check_wrong(size_t alignment, size_t size) {
     char mark;
     void *place = &mark;

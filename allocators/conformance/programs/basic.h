@@ -1,6 +1,6 @@
-/* Parts that all checks share: how they fail, and how they verify the allocator that serves them.
-   Exit statuses: 0 passed, 1 a fault was found and reported on standard error, 2 another allocator
-   than the one to check serves malloc. */
+/* Parts that all basic checks share: how they fail, and how they verify which allocator serves
+   them. Exit statuses: 0 passed, 1 a fault was found and reported on standard error, 2 another
+   allocator than the one to check serves malloc. */
 
 #ifndef HEAPDROME_CHECK_COMMON_H
 #define HEAPDROME_CHECK_COMMON_H
@@ -76,8 +76,8 @@ static int is_mapped(const char *path)
     return strstr(maps, real) != NULL;
 }
 
-/* Fails unless the expected allocator serves malloc. If the loader cannot preload it, the loader
-   only warns, and the program runs on glibc. */
+/* Exits with status 2 unless the expected allocator serves malloc. If the loader cannot preload it,
+   the loader only warns, and the program runs on glibc. */
 static void require_allocator(void)
 {
     struct rlimit none = { 0, 0 };

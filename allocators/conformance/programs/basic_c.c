@@ -1,4 +1,4 @@
-/* A program in C: every function of the standard, and what the standard guarantees. */
+/* A program in C: malloc, calloc, realloc and free, and the guarantees of the standard. */
 
 #include "basic.h"
 

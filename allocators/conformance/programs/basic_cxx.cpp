@@ -1,4 +1,4 @@
-// A program in C++: every operator new and delete, containers, exceptions and thread-local objects.
+// A program in C++: forms of operator new and delete, containers, exceptions, thread-local objects.
 
 #include "basic.h"
 

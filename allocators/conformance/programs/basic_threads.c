@@ -1,5 +1,5 @@
-/* A threaded program: objects are freed by other threads than those that allocated them, and by
-   threads that outlive them; threads come and go. */
+/* A threaded program: threads free objects that other threads allocated, also after those other
+   threads have ended; threads come and go. */
 
 #include "basic.h"
 

@@ -102,7 +102,7 @@ static void nothrow_handler_throws() {
     std::set_new_handler(out_of_memory_handler);
     all_must_be_null();
     MUST(calls == 4);
-    // The same while another exception is handled.
+    // Repeat this while another exception is handled.
     try {
         throw 7;
     } catch (int seven) {

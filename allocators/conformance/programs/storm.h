@@ -1,8 +1,9 @@
 // Threads of several kinds that run concurrently, threads that fork meanwhile, and a watchdog.
 //
-// Each thread repeats a turn and counts its turns. The watchdog, in the main thread, reports every
-// thread that has ended no turn for STALL seconds, and exits with status 3. Status 1 means wrong
-// contents or a failed call. SIGALRM kills a child that hangs, and its parent reports that.
+// Each thread repeats a turn and counts its turns. The watchdog is the main thread. If a thread has
+// ended no turn for `stall` seconds, the watchdog reports every thread that has ended none for half
+// of that time, and exits with status 3. Status 1 means wrong contents or a failed call. SIGALRM
+// kills a child that hangs, and its parent reports that.
 //
 // HEAPDROME_SECONDS sets the duration; HEAPDROME_STALL_SECONDS sets the watchdog's limit.
 #include <errno.h>

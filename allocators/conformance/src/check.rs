@@ -1,5 +1,5 @@
-//! Checks of the allocation ABI, from the calls that every program makes to corner cases. A small C
-//! or C++ program contains several checks.
+//! Checks of the allocation ABI, from the calls that every program makes to corner cases. Each of
+//! the small C and C++ programs contains one or several checks.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -422,6 +422,16 @@ impl Check {
             unsafe { command.pre_exec(move || set(limit)) };
         }
         command
+    }
+
+    /// Returns the shell command that sets the check's memory limit, such as `ulimit -v 262144`;
+    /// `None` without a limit.
+    #[must_use]
+    pub fn shell_limit(&self) -> Option<String> {
+        self.limit.map(|limit| match limit {
+            Limit::AddressSpace(bytes) => format!("ulimit -v {}", bytes >> 10),
+            Limit::Writable(bytes) => format!("ulimit -d {}", bytes >> 10),
+        })
     }
 }
 

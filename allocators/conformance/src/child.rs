@@ -14,7 +14,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 ///
 /// # Errors
 ///
-/// Unless the child exits with status 0, a description of how it ended, and its output.
+/// Unless the child exits with status 0, a description of how it ended, and the start of its
+/// output.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
     let mut output = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let share = || output.try_clone().map(Stdio::from);

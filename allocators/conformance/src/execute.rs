@@ -10,11 +10,10 @@ use crate::program::SLOTS;
 use crate::shadow::Shadow;
 use crate::{Operation, Program, Step, Subject};
 
-/// Live block, with the identity of its contents.
+/// Live block, with the seed of its contents.
 struct Block {
     start: *mut u8,
     size: usize,
-    /// Seed of the contents.
     id: u64,
 }
 
@@ -34,7 +33,8 @@ struct Run<'a> {
 ///
 /// # Errors
 ///
-/// The first fault, with the step that showed it.
+/// The fault that the thread with the lowest number found, or a fault after all threads ended.
+/// Names the step that showed the fault, if a step did.
 pub fn execute(subject: &Subject, program: &Program) -> Result<(), String> {
     let threads = program.threads();
     let run = Run {
@@ -224,7 +224,8 @@ impl Run<'_> {
             block.check(block.size)?;
             self.shadow.leave(block.start.addr(), block.size);
         }
-        // SAFETY: the pointer is null or a live block, which is not used again.
+        // SAFETY: the pointer is null or a live block, which is not used again unless `realloc`
+        // fails.
         let start = unsafe { (self.subject.realloc)(old, size) }.cast::<u8>();
         match held {
             Some(_) if size == 0 => {
@@ -266,8 +267,8 @@ const DENSE: usize = if cfg!(miri) { 16 } else { 1024 };
 /// Distance between the sampled bytes in the rest of a block.
 const STRIDE: usize = if cfg!(miri) { 16_381 } else { 509 };
 
-/// Returns the offsets of the bytes of a block that are written and read: the first bytes, and a
-/// sample of the rest.
+/// Returns the offsets of the bytes of a block that are written and read: the first bytes, a sample
+/// of the rest, and the last byte.
 fn sampled(size: usize) -> impl Iterator<Item = usize> {
     let dense = size.min(DENSE);
     (0..dense)
@@ -289,9 +290,10 @@ impl Block {
         (word >> 24) as u8 ^ word as u8
     }
 
-    /// Checks that the first `size` bytes are unchanged since they were written.
+    /// Checks that the sampled bytes among the first `size` are unchanged since they were written.
     fn check(&self, size: usize) -> Result<(), String> {
-        // The sample was chosen by the usable size, so the last sampled byte may lie beyond `size`.
+        // `admit` sampled the usable bytes, so it need not have written the last of the `size`
+        // bytes. Leave that byte out.
         for at in sampled(size).take(size.min(DENSE) + size.saturating_sub(DENSE).div_ceil(STRIDE))
         {
             // SAFETY: `at` lies in a live block, and the byte there was written.

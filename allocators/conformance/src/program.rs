@@ -28,7 +28,7 @@ pub enum Operation {
     Free,
     /// Hands the block to the thread with number `size`, modulo the number of threads.
     Give,
-    /// Takes a block that another thread has handed over, if any.
+    /// Takes a block that was handed to this thread, if any.
     Take,
     /// `malloc_trim(size)`.
     Trim,
@@ -54,7 +54,8 @@ pub struct Step {
     pub operation: Operation,
     /// Index of the slot with the block that the call uses.
     pub slot: usize,
-    /// Size in bytes, if the operation has one.
+    /// Size in bytes, if the operation has one; for [`Operation::Give`], the number of the
+    /// receiving thread.
     pub size: usize,
     /// Alignment, if the operation has one.
     pub alignment: usize,
@@ -71,14 +72,14 @@ impl Program {
     ///
     /// # Panics
     ///
-    /// If `threads` is 0.
+    /// If `threads` is 0, unless `steps` is 0, too.
     #[must_use]
     pub fn generate(seed: u64, threads: usize, steps: usize) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         Self((0..steps).map(|_| step(&mut random, threads)).collect())
     }
 
-    /// Returns the number of threads of the program.
+    /// Returns the number of threads of the program: the highest thread number of a step, plus one.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.0.iter().map(|step| step.thread + 1).max().unwrap_or(0)

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Size of the windows into which the address space is divided. Each window has one lock, so
-/// threads seldom wait for one another.
+/// Size of the windows into which the address space is divided. Each window uses one of [`LOCKS`]
+/// locks, so that threads seldom wait for one another.
 const WINDOW: usize = 4 << 20;
 const LOCKS: usize = 64;
 

@@ -107,7 +107,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// The compiler's messages.
+    /// The compiler's messages, or the reason why it could not run.
     pub(crate) fn compiled(&self, folder: &Path) -> Result<PathBuf, String> {
         let program = self.program(folder);
         if !program.exists() {

@@ -1,9 +1,9 @@
 //! Counts the instructions of a call by single-stepping (ptrace) a child through calls that it has
 //! warmed up.
 //!
-//! The count has all instructions that the processor executes, from the function's first
-//! instruction through its return. It includes functions that this function calls, but not the
-//! caller or a PLT. So the count is exact, and belongs to the path that was taken.
+//! The count includes all instructions that the processor executes, from the function's first
+//! instruction through its return. It includes the functions that this function calls, but not its
+//! caller or a PLT stub. So the count is exact, and belongs to the path that was taken.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader};
@@ -15,7 +15,7 @@ use traced::{Event, Traced};
 
 mod traced;
 
-/// Program of the child.
+/// Program that runs as the traced child, and makes the calls to be counted.
 const PROGRAM: Source = Source::new("steps.c", include_str!("../programs/steps.c"), &[]);
 /// Exit statuses of the program, as in `programs/steps.c`: a function is missing, or ptrace is
 /// forbidden.
@@ -33,7 +33,8 @@ pub struct Pair<'a> {
     pub take: &'a str,
 }
 
-/// Number of instructions for each function of a pair: the count that most calls have.
+/// Number of instructions for each function of a pair: a count that at least half of the calls
+/// have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// Number of instructions for allocating a block of 64 bytes.
@@ -159,7 +160,7 @@ impl Calls {
     }
 
     /// Records that an instruction was executed. `instruction` is the address of the next
-    /// instruction.
+    /// instruction, and `stack` the stack pointer.
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;

@@ -100,7 +100,7 @@ impl Subject {
         }
     }
 
-    /// Returns an implementation of `MallocAbi` in this process, whose functions are not exported.
+    /// Returns the functions of an implementation of `MallocAbi`, which need not be exported.
     #[must_use]
     pub fn of<A: MallocAbi>() -> Self {
         Self {

@@ -138,7 +138,7 @@ impl Suite {
     }
 
     /// Runs the generated program of one seed twice: with the library loaded beside the process's
-    /// own allocator, and with the library preloaded.
+    /// own allocator, and with the library preloaded. For [`Library::System`], runs it once.
     ///
     /// # Errors
     ///

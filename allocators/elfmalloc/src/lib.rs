@@ -19,7 +19,7 @@
 //!
 //! # How it works
 //!
-//! elfmalloc never writes into free blocks. Threads keep free blocks in magazines: arrays of
+//! elfmalloc keeps no data in free blocks. Threads keep free blocks in magazines: arrays of
 //! pointers that lie outside the blocks ([`front`](heap::front), [`magazine`](heap::magazine)). An
 //! empty magazine is refilled from slabs, and a full one is flushed to them, in batches
 //! ([`refill`](heap::refill)). The descriptors of slabs lie out of band ([`slab`](slabs::slab),

@@ -22,7 +22,7 @@ impl Line {
         line
     }
 
-    /// Adds text.
+    /// Adds text. Leaves out the part that exceeds [`LENGTH`].
     pub(crate) fn text(&mut self, text: &[u8]) {
         let room = &mut self.bytes[self.length..LENGTH];
         let count = text.len().min(room.len());

@@ -8,7 +8,7 @@ use crate::line::Line;
 
 /// Ratio of the budget of all magazines of a thread to the budget of one magazine of small blocks.
 const ALL_MAGAZINES: usize = 64;
-/// Maximum accepted budget of one magazine of small blocks, in bytes.
+/// Maximum budget of one magazine of small blocks, in bytes. Larger settings are lowered to it.
 const LARGEST_MAGAZINE: usize = 1 << 20;
 
 /// Minimum size of the arena if the address space is limited. The class map of an arena of this
@@ -25,7 +25,7 @@ pub struct Settings {
     pub decay: u64,
     /// Maximum number of bytes of small blocks of one class in a thread's magazine.
     pub magazine: usize,
-    /// Maximum number of bytes of blocks in all magazines of a thread.
+    /// Maximum number of bytes to which a thread's magazines grow, apart from their first slots.
     pub budget: usize,
     /// Initial maximum number of shards. With more threads than that, some threads share a shard.
     pub shards: usize,
@@ -54,8 +54,8 @@ impl Settings {
     };
 
     /// Returns the size of the arena if the address space is limited to `limit` bytes. The arena is
-    /// larger than the limit, which the program may raise later. It may be smaller than the default
-    /// arena, so that its structures take less memory.
+    /// larger than the limit, which the program may raise later, but not larger than the default
+    /// arena. A smaller arena has smaller structures.
     pub(crate) fn arena_within(limit: usize) -> usize {
         let largest = Self::DEFAULT.arena;
         (limit.min(largest) * 2)
@@ -70,7 +70,8 @@ impl Settings {
     /// No other thread changes the environment during the call.
     #[must_use]
     pub unsafe fn from_environment() -> Self {
-        // SAFETY: by this function's contract, no other thread changes the environment.
+        // SAFETY: by this function's contract, no other thread changes the environment during the
+        // call. The values are used only during the call.
         unsafe {
             Self::read(
                 |name| variable(name),

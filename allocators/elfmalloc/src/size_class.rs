@@ -1,4 +1,5 @@
-//! Size classes: 16-byte steps to 256, then eight per doubling to 128 KiB.
+//! Size classes: one for every 16 bytes up to 256 bytes, then eight for each doubling up to 128
+//! KiB.
 //!
 //! Every class size is a multiple of 16, and every power of two from 16 to the largest class is a
 //! class size. Slabs begin at multiples of 64 KiB. The blocks of a class are therefore aligned to
@@ -20,16 +21,16 @@ pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
 /// Number of a size class.
 ///
-/// [`SizeClass::NONE`] marks addresses outside slabs and runs, [`SizeClass::LARGE`] a run of units
-/// that is one block.
+/// [`SizeClass::LARGE`] marks the first unit of a run that is one block, [`SizeClass::NONE`] every
+/// other address outside slabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct SizeClass(u8);
 
 impl SizeClass {
-    /// Class of addresses outside slabs and runs.
+    /// Class of addresses outside slabs, except those in the first unit of a large block.
     pub const NONE: Self = Self(0);
-    /// Class of a run of units that is one block.
+    /// Class of the first unit of a run that is one block.
     pub const LARGE: Self = Self(CLASSES as u8 + 1);
 
     /// Returns the class with this number, which is at most that of [`LARGE`](Self::LARGE).

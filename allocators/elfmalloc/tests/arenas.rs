@@ -71,7 +71,7 @@ fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
         .set_limit(backend.memory().pages.reserved());
     assert!(allocate_large(&backend, 2 * LONGEST, UNIT).is_none());
     let last = blocks[3].expect("there is memory").block;
-    // SAFETY: the blocks belong to the test.
+    // SAFETY: the blocks belong to the test, which does not use them after they are freed.
     unsafe {
         assert_eq!(free_large(&backend, last.addr().get()), Ok(()));
         let long = allocate_large(&backend, 2 * LONGEST, UNIT);
@@ -92,7 +92,7 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
     let heap = backend.attach().expect("there is memory");
     let class = SizeClass::of(1024);
     let idle = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
-    // SAFETY: the heap belongs to this thread, and the blocks belong to the test.
+    // SAFETY: the large block belongs to the test, which no longer uses it.
     unsafe {
         let mut blocks = [null_mut(); 64];
         let bin = backend.bin(heap, class);

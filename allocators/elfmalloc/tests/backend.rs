@@ -92,7 +92,7 @@ impl Marked {
     }
 
     fn check(&self) {
-        // SAFETY: the block is live, and has the size of its class.
+        // SAFETY: the block is live, has the size of its class, and both bytes were written.
         unsafe {
             assert_eq!(self.block.read(), self.mark);
             assert_eq!(self.block.add(self.class.size() - 1).read(), self.mark);
@@ -129,8 +129,9 @@ fn generated_programs<F: FrontEnd>() {
         one.check();
         free_by::<F>(&backend, heap, one.class, one.block);
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heap) };
+    backend.release_kept();
     backend.check();
     assert_eq!(
         backend.shards.slabs(),
@@ -168,7 +169,7 @@ fn bursts_in_any_order_come_back_whole() {
             backend.check();
         }
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heap) };
     assert_eq!(backend.shards.slabs(), 0);
 }
@@ -187,7 +188,7 @@ fn ended_threads_leave_their_slabs_to_others() {
     for &block in half.iter().step_by(2) {
         free(&backend, first, class, block);
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, first) };
     let slabs = backend.shards.slabs();
     let second = backend.attach().expect("there is memory");
@@ -267,15 +268,16 @@ fn without_memory_there_is_none_and_later_there_is_again() {
 
 #[test]
 fn idle_units_are_purged_and_read_as_zero() {
+    const SIZE: usize = 3 << 20;
     let backend = backend(1 << 30);
-    let large = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
+    let large = allocate_large(&backend, SIZE, UNIT).expect("there is memory");
     assert!(large.clean);
     // SAFETY: the block belongs to the test until it is freed.
     unsafe {
-        large.block.as_ptr().write_bytes(7, 8 << 20);
+        large.block.as_ptr().write_bytes(7, SIZE);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
         assert!(
-            !allocate_large(&backend, 8 << 20, UNIT)
+            !allocate_large(&backend, SIZE, UNIT)
                 .expect("there is memory")
                 .clean
         );
@@ -283,10 +285,10 @@ fn idle_units_are_purged_and_read_as_zero() {
     }
     assert_eq!(
         backend.memory().purge_units(Units::MAX),
-        Units::filled_by(8 << 20)
+        Units::filled_by(SIZE)
     );
     backend.check();
-    let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
+    let again = allocate_large(&backend, SIZE, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
     assert!(again.clean);
     // SAFETY: the block belongs to the test.
@@ -297,7 +299,7 @@ fn idle_units_are_purged_and_read_as_zero() {
 fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
-    // SAFETY: the block belongs to the test.
+    // SAFETY: the block belongs to the test, which uses none of its bytes.
     unsafe {
         assert!(resize_large(backend.memory(), large.block, 3 * UNIT));
         assert_eq!(
@@ -320,7 +322,8 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
     allocate_large(&backend, UNIT, UNIT).expect("the way is blocked");
-    // SAFETY: the blocks belong to the test.
+    // SAFETY: the blocks belong to the test, have the accessed bytes, and are not used after they
+    // have moved or are freed.
     unsafe {
         large.block.as_ptr().write_bytes(7, 8 * UNIT);
         assert!(!resize_large(backend.memory(), large.block, 17 * UNIT));
@@ -356,7 +359,7 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
 fn statistics_say_what_is_live_kept_and_counted() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
-    // The blocks fill two slabs.
+    // The blocks occupy two slabs.
     let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
     let class = SizeClass::of(size);
     let blocks: Vec<_> = (0..many).map(|_| allocate(&backend, heap, class)).collect();
@@ -373,12 +376,13 @@ fn statistics_say_what_is_live_kept_and_counted() {
     for block in blocks {
         free(&backend, other, class, block);
     }
-    // SAFETY: the heaps belong to this thread, and the block belongs to the test.
+    // SAFETY: the heaps and the block belong to this thread, which no longer uses them.
     unsafe {
         detach(&backend, other);
         detach(&backend, heap);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
     }
+    backend.release_kept();
     let after = Snapshot::of(&backend);
     assert_eq!(after.classes[class.number()].remote_frees, many as u64);
     assert_eq!(
@@ -412,8 +416,10 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     for &block in &blocks[1..blocks.len() - 1] {
         free_by::<LocalCache>(&backend, heap, class, block);
     }
-    // SAFETY: the heap belongs to this thread.
+    // SAFETY: the heap belongs to this thread, which only reads its front from now on, and there is
+    // no other thread.
     unsafe { detach(&backend, heap) };
+    backend.release_kept();
     backend.check();
     assert_eq!(backend.shards.slabs(), 0);
     assert!(!front.owns(class, last.addr()));

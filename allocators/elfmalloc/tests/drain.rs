@@ -131,8 +131,8 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
 
 #[test]
 fn magazines_that_rest_are_paid_for_once() {
-    // Without decay time, each look at the clock shrinks unused magazines. This budget is small, so
-    // a thread soon spends it.
+    // Without decay time, each clock check shrinks unused magazines. This budget is small, so a
+    // thread soon spends it.
     const LITTLE: usize = 64 << 10;
     let backend = backend_with(0, LITTLE);
     // With a small budget, fewer blocks suffice under Miri.

@@ -31,7 +31,8 @@ fn in_the_child_every_lock_is_free() {
     forget(backend.shards.bin_without_heap(class).lock());
     forget((backend.memory().pool.lock(), backend.mapped.table.lock()));
     forget(backend.memory().structures.lock());
-    // SAFETY: the guards are forgotten, and there is no other thread.
+    // SAFETY: the guards are forgotten, nothing was being changed, and there is no other thread.
+    // The heap stands for that of a thread of the parent.
     unsafe {
         backend.free_locks();
         backend.disown(None);
@@ -46,7 +47,7 @@ fn a_heap_of_a_thread_that_the_child_does_not_have_serves_the_next_thread() {
     let backend = backend();
     let gone = backend.attach().expect("there is memory");
     let own = backend.attach().expect("there is memory");
-    // SAFETY: there is no other thread.
+    // SAFETY: there is no other thread, and `gone` stands for the heap of a thread of the parent.
     unsafe {
         refill(&backend, gone, SizeClass::of(64));
         backend.disown(Some(own));

@@ -41,8 +41,9 @@ fn free(block: NonNull<u8>) {
     }
 }
 
-/// Allocates blocks of all sizes and frees them in random order, in threads that then end. Keeps
-/// every `keep`-th block, and returns the addresses of the kept blocks.
+/// Allocates blocks of various sizes and frees them in random order, in threads that then end.
+/// Keeps one in `keep` blocks, or none if `keep` is zero, and returns the addresses of the kept
+/// blocks.
 fn burst(keep: usize) -> Vec<usize> {
     let work = || {
         let mut random = 7_usize;

@@ -1,5 +1,6 @@
-//! Checks the tables of mechanisms in `docs/elfmalloc-design.md`: they name every constant of the
-//! sources, and their counts are right. Each mechanism has a figure in `docs/elfmalloc-results.md`.
+//! Checks the tables of mechanisms in `docs/elfmalloc-design.md`: they name every numeric constant
+//! of the sources, and their counts are right. Each mechanism has a figure in
+//! `docs/elfmalloc-results.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -117,8 +117,7 @@ fn class() -> SizeClass {
     SizeClass::of(1024)
 }
 
-/// Takes all blocks of a slab from the bin for threads without a heap. Returns
-/// their addresses.
+/// Takes all blocks of a slab from the bin for threads without a heap. Returns their addresses.
 fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
     let bin = backend.shards.bin_without_heap(class());
@@ -259,8 +258,8 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
         backend.tick();
     }
     let purged = Snapshot::of(backend).purged as usize;
-    // The last free blocks are resident now, and the number of free blocks is at most the number
-    // that was purged.
+    // After these two calls, the last free blocks are resident, and the number of free blocks is at
+    // most the number that was purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
     let taken = backend.take(bin, &mut first[..]);

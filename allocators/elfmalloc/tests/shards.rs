@@ -23,7 +23,7 @@ use heapdrome_pages::Simulated;
 /// Maximum time to wait: far more than necessary, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns a back-end with `shards` shards.
+/// Returns a back-end with at most `shards` shards.
 fn backend_with(shards: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(1 << 30));
     backend.start(|| Settings {
@@ -75,7 +75,8 @@ fn slabs_of_a_shard_without_threads_serve_other_threads() {
     refill(&backend, second, class);
     assert_eq!(bin.lock().slabs, 1, "its thread uses it");
     let third = [(); 2].map(|()| backend.attach().expect("there is memory"))[0];
-    // SAFETY: the heaps belong to this thread, which does not use them after they are detached.
+    // SAFETY: the heaps belong to this thread, which only reads their attachments after they are
+    // detached.
     unsafe {
         detach(&backend, first);
         assert_eq!(bin.lock().slabs, 1, "its block is in use");
@@ -147,7 +148,8 @@ fn in_the_child_of_a_fork_the_shard_keeps_its_one_thread() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);
     let [_gone, own] = [(); 2].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heap belongs to this thread, and there is no other thread.
+    // SAFETY: there is no other thread. The heap belongs to this thread, which only reads its
+    // attachment after it is detached.
     unsafe {
         refill(&backend, own, class);
         backend.disown(Some(own));

@@ -14,8 +14,8 @@ fn pattern(at: usize) -> u8 {
     (at * 31 + (at >> 8)) as u8
 }
 
-/// Returns the offsets of the bytes that are written and checked, including the first and the last
-/// of the first `size` bytes.
+/// Returns the offsets of the bytes that tests write and check in a block of `size` bytes,
+/// including its first and last byte.
 fn places(size: usize) -> impl Iterator<Item = usize> {
     (0..size).step_by(61).chain(size.checked_sub(1))
 }
@@ -54,7 +54,7 @@ impl Block {
         }
     }
 
-    /// Checks the bytes that were written when the block had `before` bytes.
+    /// Checks the block's bytes that were written when it had `before` bytes.
     fn verify(&self, before: usize) {
         for at in places(before).filter(|&at| at < self.layout.size()) {
             // SAFETY: the block has more than `at` bytes, and this byte was written.
@@ -64,8 +64,9 @@ impl Block {
 
     fn resize(&mut self, size: usize) {
         let before = self.layout.size();
-        // SAFETY: the block has this layout, and the new size does not overflow when it is rounded
-        // up.
+        // SAFETY: the block has this layout, and its old address is not used again. The new size
+        // does not overflow when it is rounded up. Size zero is defined for the allocators under
+        // test.
         self.start = black_box(unsafe { realloc(self.start, self.layout, size) });
         self.layout = Layout::from_size_align(size, self.layout.align()).expect("the same");
         self.look_at_place();
@@ -92,7 +93,7 @@ pub fn layouts() {
         // alignments.
         let large = (power % 4 == 0).then_some(3_000_000);
         for size in SIZES.into_iter().chain(large) {
-            // Free a used block first, so that the zeroed block reuses its memory.
+            // Free a used block first, so that the zeroed block may reuse its memory.
             drop(Block::new(size, 1 << power, false));
             let mut plain = Block::new(size, 1 << power, false);
             let mut zeroed = Block::new(size, 1 << power, true);

@@ -117,8 +117,7 @@ pub fn forks<A: MallocAbi + 'static>() {
     }
 }
 
-/// Allocates enough blocks for a slow path. Returns whether the process then has a background
-/// thread.
+/// Allocates enough blocks for a slow path. Asserts that the process then has a background thread.
 fn has_background_thread() {
     let blocks: Vec<Vec<u8>> = (0..10_000).map(|_| Vec::with_capacity(1000)).collect();
     let threads = std::fs::read_dir("/proc/self/task").expect("the kernel tells");

@@ -29,7 +29,7 @@ pub fn refusals() {
                 assert!(black_box(alloc_zeroed(layout(size))).is_null());
             }
         }
-        // SAFETY: the block keeps its layout, and is never freed.
+        // SAFETY: the block is live and has this layout; a failed `realloc` changes neither.
         unsafe {
             let block = black_box(alloc(layout(9)));
             assert!(!block.is_null());

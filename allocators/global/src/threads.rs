@@ -52,8 +52,8 @@ fn pass_on(me: usize, to: &Sender<Words>, from: &Receiver<Words>) -> usize {
     bytes
 }
 
-/// Checks eight threads in a ring, many consecutive threads, and destructors of thread-local values
-/// that allocate.
+/// Checks threads in a ring, many consecutive threads, and destructors of thread-local values that
+/// allocate.
 pub fn threads() {
     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
     receivers.rotate_left(1);

@@ -14,21 +14,24 @@ typedef struct {
     size_t bytes;
 } heapdrome_region;
 
-/* Allocates at least `bytes`. Returns 0, or ENOMEM and does not write to *region. The contents are undefined. */
+/* Allocates at least `bytes`. The contents are undefined. Returns 0, or ENOMEM; on errors, *region
+   is unchanged. */
 int heapdrome_lgalloc_allocate(size_t bytes, heapdrome_region *region);
 
-/* Frees a region. Any thread may call this. */
+/* Frees a region. Does nothing if its start is NULL. Any thread may call this. */
 void heapdrome_lgalloc_deallocate(heapdrome_region region);
 
-/* Grows or shrinks a region, and keeps its contents. The region may move. Returns 0, or EINVAL (no region) or
-   ENOMEM; on errors the region is unchanged. */
+/* Resizes a region to at least `bytes`, and keeps the contents that fit. The region may move.
+   Returns 0, EINVAL (its start is NULL) or ENOMEM; on errors, the region is unchanged. */
 int heapdrome_lgalloc_resize(heapdrome_region *region, size_t bytes);
 
-/* Starts to read bytes from swap into memory. Returns 0, EINVAL (no region), ERANGE, or the error of madvise. */
+/* Starts to read `length` bytes from `offset` on from swap into memory. Returns 0, EINVAL (the
+   region's start is NULL), ERANGE, or the error of madvise. */
 int heapdrome_lgalloc_prefetch(heapdrome_region region, size_t offset, size_t length);
 
-/* Drops the contents of bytes. Returns the pages that lie wholly in the range to the system; they read as zero
-   afterwards. Returns 0, ERANGE, or EINVAL (no region, or madvise refuses). */
+/* Drops the contents of the pages that lie wholly in the `length` bytes from `offset` on, and gives
+   their memory back to the system. The pages read as zero afterwards. Returns 0, ERANGE, or EINVAL
+   (the region's start is NULL, or madvise refuses). */
 int heapdrome_lgalloc_purge(heapdrome_region region, size_t offset, size_t length);
 
 /* Settings of the whole process. */
@@ -43,8 +46,8 @@ typedef struct {
 /* Writes the default settings. */
 void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
 
-/* Changes all settings. Caches that exceed a lowered budget are emptied into the pool of all threads. Memory that
-   exceeds a lowered cap is returned to the system. */
+/* Changes all settings. Empties caches that have borrowed more than the new budget into the shared
+   pool. Then returns free memory to the system until the new cap holds. */
 void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 
 /* Number of classes: 2 MiB to 64 GiB, or to 512 MiB on 32-bit systems. */
@@ -54,8 +57,8 @@ void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 #define HEAPDROME_LGALLOC_CLASSES 9
 #endif
 
-/* Statistics of one class. A region that changes its class counts as deallocated in the old class and as allocated
-   in the new class. */
+/* Statistics of one class. A region that changes its class counts as deallocated in the old class
+   and as allocated in the new class. */
 typedef struct {
     size_t bytes;            /* size of its regions */
     size_t allocations;
@@ -63,7 +66,7 @@ typedef struct {
     size_t slow_allocations; /* for which the thread's cache had no region */
     size_t cached_regions;   /* free, in threads' caches */
     size_t dirty_regions;    /* free with contents, in the shared pool */
-    size_t clean_regions;    /* free without memory */
+    size_t clean_regions;    /* free, and never used or purged */
 } heapdrome_lgalloc_class_stats;
 
 /* Statistics of the whole allocator. */
@@ -73,7 +76,7 @@ typedef struct {
     size_t reserved_bytes; /* reserved address space */
     size_t dirty_bytes;    /* free with contents, and room that caches have borrowed */
     size_t purged_bytes;   /* returned to the system */
-    size_t stale_bytes;    /* part of purged_bytes: dropped instead of read from swap */
+    size_t stale_bytes;    /* part of purged_bytes: in parts that were partly in swap */
     size_t moved_bytes;    /* moved with their pages when a region grew */
     size_t copied_bytes;   /* copied because the system refused to move their pages */
     size_t purge_failures; /* number of purges that the system refused */

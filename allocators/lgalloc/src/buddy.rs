@@ -1,5 +1,5 @@
-//! Buddy allocator for address space, which it divides into areas. Free blocks are clean: no memory
-//! is allocated for them.
+//! Buddy allocator for address space, which it reserves in areas. Free blocks are clean: they were
+//! never used, or were purged. A block also counts as clean if the system refused to purge it.
 
 use core::ptr::NonNull;
 
@@ -10,10 +10,11 @@ use crate::class::{CLASSES, SizeClass, UNIT};
 /// Maximum number of areas. The size of new areas grows with the reserved bytes, so that even
 /// terabytes need only a few dozen areas.
 const AREAS: usize = 512;
-/// Class of the first area: 1 GiB.
+/// Index of the smallest class that a new area usually has: 1 GiB. An area is smaller only if the
+/// system refuses this size, or if the largest class is smaller.
 const FIRST_AREA: usize = 9;
 
-/// Range of address space. Its size is a unit times a power of two.
+/// Range of address space. Its size is [`UNIT`] times a power of two.
 ///
 /// `tree` is a binary tree of blocks in an array, with its root at 1: the bit of a block is set if
 /// the whole block is free and not part of a larger free block.
@@ -25,8 +26,8 @@ struct Area {
     free: [u32; CLASSES],
 }
 
-// SAFETY: the tree belongs only to its area, and the area belongs to the thread that holds the
-// pool's lock.
+// SAFETY: the tree belongs only to its area, the area belongs only to its `Buddy`, and neither is
+// tied to a thread.
 unsafe impl Send for Area {}
 
 fn tree_bytes<P: Pages>(pages: &P, class: usize) -> Option<usize> {
@@ -44,8 +45,8 @@ impl Area {
     }
 
     fn word(&mut self, node: usize) -> &mut u64 {
-        // SAFETY: `node` is below twice the number of units, which is the number of bits in the
-        // tree. The tree has its own mapping, which lives as long as the area.
+        // SAFETY: `node` is below twice the number of units, and the tree has at least that many
+        // bits. The tree has its own mapping, which lives as long as the area.
         unsafe { &mut *self.tree.as_ptr().add(node / 64) }
     }
 
@@ -63,7 +64,7 @@ impl Area {
         self.free[class] -= 1;
     }
 
-    /// Returns the free block of this class with the lowest address.
+    /// Returns the node of the free block with the lowest address in this class.
     fn first_free(&mut self, class: usize) -> Option<usize> {
         let first = 1_usize << (self.class - class);
         let mut node = first;
@@ -122,7 +123,7 @@ impl Area {
     }
 }
 
-/// Set of all areas.
+/// Buddy allocator over a set of areas.
 #[derive(Debug)]
 pub struct Buddy<P: Pages> {
     pages: P,
@@ -135,7 +136,7 @@ pub struct Buddy<P: Pages> {
 }
 
 impl<P: Pages> Buddy<P> {
-    /// Creates a set without areas.
+    /// Creates a buddy allocator without areas.
     pub const fn new(pages: P) -> Self {
         Self {
             pages,
@@ -174,7 +175,7 @@ impl<P: Pages> Buddy<P> {
     }
 
     /// Puts a clean block back. Releases an area that is completely free, unless it is the only
-    /// area and no larger than the first.
+    /// area and has at most the class `FIRST_AREA`.
     pub fn put(&mut self, start: usize, class: SizeClass) {
         let areas = &mut self.areas[..self.used];
         let place = areas
@@ -217,9 +218,10 @@ impl<P: Pages> Buddy<P> {
         area.is_some_and(|area| area.extend(start, class.index(), wanted.index()))
     }
 
-    /// Reserves an area with room for a block of `class`. Its size is a quarter of the reserved
-    /// bytes, at least 1 GiB and at most the largest class. Halves the size while the system
-    /// refuses.
+    /// Reserves an area with room for a block of `class`. First tries a quarter of the reserved
+    /// bytes, rounded up to a class, but at least 1 GiB and at least `class`. While the system
+    /// refuses, halves the size, down to `class`. Returns false if the system refuses that size
+    /// too, or if there are `AREAS` areas.
     pub fn grow(&mut self, class: SizeClass) -> bool {
         let place = self.areas.iter().position(Option::is_none);
         let Some(place) = place else { return false };

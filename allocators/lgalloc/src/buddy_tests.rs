@@ -124,7 +124,7 @@ struct Strict {
     limit: usize,
 }
 
-// SAFETY: all calls go to `Linux`, which keeps the contract.
+// SAFETY: every method forwards to `Linux`, whose implementation keeps the contract of `Pages`.
 unsafe impl Pages for Strict {
     fn page_size(&self) -> usize {
         Linux.page_size()
@@ -140,17 +140,17 @@ unsafe impl Pages for Strict {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: this method's contract is that of the method of `Linux`.
+        // SAFETY: the caller keeps this method's contract, and `Linux` requires nothing else.
         unsafe { Linux.protect(start, size, access) }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: this method's contract is that of the method of `Linux`.
+        // SAFETY: the caller keeps this method's contract, and `Linux` requires nothing else.
         unsafe { Linux.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: this method's contract is that of the method of `Linux`.
+        // SAFETY: the caller keeps this method's contract, and `Linux` requires nothing else.
         unsafe { Linux.advise(start, size, advice) }
     }
 
@@ -161,13 +161,13 @@ unsafe impl Pages for Strict {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: this method's contract is that of the method of `Linux`.
+        // SAFETY: the caller keeps this method's contract, and `Linux` requires nothing else.
         unsafe { Linux.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         self.committed.fetch_sub(size, Relaxed);
-        // SAFETY: this method's contract is that of the method of `Linux`.
+        // SAFETY: the caller keeps this method's contract, and `Linux` requires nothing else.
         unsafe { Linux.release(start, size) }
     }
 }

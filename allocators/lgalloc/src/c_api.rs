@@ -22,11 +22,12 @@ pub struct HeapdromeRegion {
 ///
 /// # Safety
 ///
-/// This interface returned the region, and it has not been deallocated.
+/// The region's start is null, or this interface returned the region and it has not been
+/// deallocated.
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
-    // SAFETY: this interface returned the region, by this function's contract. No other handle
-    // exists, because each call drops its handle.
+    // SAFETY: this interface returned the region, by this function's contract. Each call drops its
+    // handle. Calls that run at the same time only prefetch or purge.
     Some(unsafe { Handle::from_parts(start, region.bytes) })
 }
 
@@ -67,17 +68,18 @@ pub unsafe extern "C" fn heapdrome_lgalloc_allocate(
 ///
 /// # Safety
 ///
-/// This interface returned the region, it has not been deallocated, and no code uses it.
+/// The region's start is null, or this interface returned the region, it has not been deallocated,
+/// and no code uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_deallocate(region: HeapdromeRegion) {
-    // SAFETY: this function's contract is that of `handle`.
+    // SAFETY: this function's contract includes that of `handle`.
     if let Some(handle) = unsafe { handle(&region) } {
         deallocate(handle);
     }
 }
 
-/// Resizes a region to at least `bytes`, and keeps the contents. The region may move. Returns 0 on
-/// success. On failure, returns an error number, and the region is unchanged.
+/// Resizes a region to at least `bytes`, and keeps the contents that fit. The region may move.
+/// Returns 0 on success. On failure, returns an error number, and the region is unchanged.
 ///
 /// # Safety
 ///
@@ -88,8 +90,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     region: *mut HeapdromeRegion,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: by this function's contract, `region` is valid for reading, and this interface
-    // returned the region.
+    // SAFETY: by this function's contract, `region` is valid for reading, and the region meets the
+    // conditions of `handle`.
     let Some(mut handle) = (unsafe { handle(&*region) }) else {
         return libc::EINVAL;
     };
@@ -114,7 +116,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
 ///
 /// # Safety
 ///
-/// This interface returned the region, and it has not been deallocated.
+/// The region's start is null, or this interface returned the region and it has not been
+/// deallocated.
 unsafe fn with_range(
     region: &HeapdromeRegion,
     offset: usize,

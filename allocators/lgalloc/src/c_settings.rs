@@ -57,8 +57,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut Heapdrome
     unsafe { config.write((&Config::default()).into()) };
 }
 
-/// Changes all settings of the whole process. Caches that exceed a lowered budget are emptied into
-/// the shared pool. Memory that exceeds a lowered cap is returned to the system.
+/// Changes all settings of the whole process. Empties caches that have borrowed more than the new
+/// budget into the shared pool. Then returns free memory to the system until the new cap holds.
 ///
 /// # Safety
 ///

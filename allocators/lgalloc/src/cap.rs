@@ -1,4 +1,4 @@
-//! Count of dirty memory, which enforces the cap. Caches borrow from the cap.
+//! Count of dirty bytes, which the cap limits. Caches borrow bytes from the cap in advance.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -11,8 +11,8 @@ pub struct Cap {
 }
 
 impl Cap {
-    /// Adds `bytes` to the count, unless the sum would exceed `most`. Returns whether it added
-    /// them.
+    /// Adds `bytes` to the count, unless the sum would exceed `most`. Returns whether they were
+    /// added.
     pub fn lease(&self, bytes: usize, most: usize) -> bool {
         // Relaxed: no other memory depends on this count. The pool's lock, or the slots, order the
         // handover of regions.
@@ -23,7 +23,7 @@ impl Cap {
             .is_ok()
     }
 
-    /// Subtracts bytes that `lease` or `admit` added.
+    /// Subtracts bytes that the count contains.
     pub fn unlease(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Relaxed);
     }
@@ -38,7 +38,7 @@ impl Cap {
         self.held.store(bytes, Relaxed);
     }
 
-    /// Returns the count.
+    /// Returns the number of counted bytes.
     pub fn held(&self) -> usize {
         self.held.load(Relaxed)
     }

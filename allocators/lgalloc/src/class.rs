@@ -2,13 +2,14 @@
 
 /// Size of the smallest region, and alignment of every region.
 pub const UNIT: usize = 1 << 21;
-/// Number of size classes: 2 MiB to 64 GiB.
+/// Number of size classes: 2 MiB to 64 GiB, or to 512 MiB on 32-bit systems.
 pub const CLASSES: usize = if usize::BITS == 64 { 16 } else { 9 };
 /// Maximum number of regions of one class in the cache of one thread.
 pub const PLACES: usize = 16;
-/// Number of caches. Further threads have no cache.
+/// Maximum number of threads that have a cache at the same time.
 pub const SLOTS: usize = 256;
-/// Maximum number of dirty regions in the shared pool. Any further ones are purged.
+/// Maximum number of dirty regions in the shared pool. A further region displaces the oldest, which
+/// is purged.
 pub const ENTRIES: usize = 1024;
 
 /// Size class: regions of `2 MiB << index`.
@@ -33,7 +34,7 @@ impl SizeClass {
         Some(Self((usize::BITS - (bytes - 1).leading_zeros() - 21) as u8))
     }
 
-    /// Returns the class with this index.
+    /// Returns the class with this index; `None` if there is no such class.
     #[must_use]
     pub const fn of_index(index: usize) -> Option<Self> {
         if index < CLASSES {

@@ -14,20 +14,21 @@ static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Maximum number of bytes of free memory in one thread's cache, over all classes. When the
-    /// budget is lowered, [`configure`](crate::configure) moves the regions of caches that have
-    /// borrowed more to the shared pool.
+    /// budget is lowered, [`configure`](crate::configure) empties caches that have borrowed more
+    /// than the budget into the shared pool.
     pub thread_budget: usize,
     /// Maximum number of bytes of free memory with contents, over all classes and threads. When the
-    /// cap is lowered, [`configure`](crate::configure) returns the excess to the system.
+    /// cap is lowered, [`configure`](crate::configure) returns at least the excess to the system.
     pub dirty_cap: usize,
     /// Time after which a free region is checked for swapped parts before it is reused. The
-    /// contents of these parts are dropped instead of read from swap.
+    /// contents of these parts are dropped instead of read from swap. A part is 2 MiB, or the whole
+    /// region if it is larger than 32 MiB.
     pub stale_after: Duration,
     /// Whether new areas request huge pages.
     pub huge_pages: bool,
-    /// Interval of a background thread. It returns the memory of regions that have been free for a
-    /// whole interval, in the shared pool or in a thread's cache. `None` means no background
-    /// thread: then only the cap limits free memory with contents.
+    /// Interval at which a background thread runs. The thread returns to the system the memory of
+    /// regions that have been free for a whole interval, in the shared pool or in a thread's cache.
+    /// `None` means no background thread: then only the cap limits free memory with contents.
     pub worker_interval: Option<Duration>,
 }
 
@@ -69,8 +70,8 @@ pub fn dirty_cap() -> usize {
     DIRTY_CAP.load(Relaxed)
 }
 
-/// Returns the staleness threshold in milliseconds. Inlined into other crates, since every
-/// allocation reads it.
+/// Returns the staleness threshold in milliseconds. Inlined into other crates, since the fast path
+/// of an allocation reads it.
 #[inline]
 pub fn stale_after_ms() -> u64 {
     STALE_AFTER_MS.load(Relaxed)

@@ -4,10 +4,10 @@ use crate::config::{self, Config};
 use crate::registry::SHARED;
 use crate::worker;
 
-/// Changes the settings. Before it returns, it moves the regions of caches that have borrowed more
-/// than the new budget to the pool. It then returns dirty memory above the new cap to the system,
-/// even from other threads' caches. A region that another thread is freeing at the same time may
-/// still follow the old settings.
+/// Changes the settings. Before it returns, it empties caches that have borrowed more than the new
+/// budget into the pool. It then returns dirty memory above the new cap to the system, even from
+/// other threads' caches. A region that another thread is freeing at the same time may still follow
+/// the old settings.
 ///
 /// ```
 /// use std::time::Duration;

@@ -8,7 +8,8 @@ type Entry = (Region, SizeClass);
 
 const NOTHING: Entry = (Region(0), SizeClass::SMALLEST);
 
-/// Table of dirty regions, in order of arrival. The cap counts all of them.
+/// Table of dirty regions, in order of arrival, except that an exchange puts a region at the front.
+/// The cap counts all of them.
 #[derive(Debug)]
 pub struct Dirty {
     entries: [Entry; ENTRIES],
@@ -61,7 +62,8 @@ impl Dirty {
     }
 
     /// Removes and returns the newest region of the class. If there is none, splits a larger
-    /// region: returns its front, and keeps the rest in the table.
+    /// region: returns its front, and keeps the rest in the table. Returns `None` if no region is
+    /// larger, or if the table has no room for the rest.
     pub fn take(&mut self, class: SizeClass, cap: &Cap) -> Option<Region> {
         let region = match self.last_of(class) {
             Some(at) => self.remove(at).0,
@@ -75,7 +77,8 @@ impl Dirty {
 
     /// Takes the front of the newest region of the smallest larger class. The rest has the same
     /// age, so it stays in the same place of the table. It forms one piece of each class from
-    /// `class` to below the region's class.
+    /// `class` to below the region's class. Returns `None` if no region is larger, or if the table
+    /// has no room for the pieces.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
         let larger = (0..self.count)
             .rev()
@@ -95,8 +98,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Exchanges `region` for the newest region of its class in the table, if the latter was freed
-    /// later. Returns the region that was freed later.
+    /// If the newest region of the class in the table was freed later than `region`, exchanges the
+    /// two: puts `region` into the table and returns the newest. Otherwise returns `region`.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {
@@ -112,7 +115,7 @@ impl Dirty {
         found
     }
 
-    /// Returns the bytes of all regions.
+    /// Returns the total size of the regions in the table in bytes.
     pub fn bytes(&self) -> usize {
         let entries = self.entries[..self.count].iter();
         entries.map(|entry| entry.1.bytes()).sum()

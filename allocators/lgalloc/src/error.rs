@@ -9,7 +9,8 @@ pub enum AllocError {
     TooLarge,
     /// The type's alignment, given here, exceeds the alignment of regions.
     Alignment(usize),
-    /// The system refused to reserve address space, even for an area of the required size alone.
+    /// The system refused to reserve even the smallest area that can hold the region, or there are
+    /// too many areas.
     OutOfMemory {
         /// Size of the requested region.
         bytes: usize,
@@ -38,7 +39,7 @@ impl std::error::Error for AllocError {}
 pub enum RangeError {
     /// The range ends before it begins, or beyond the allocation.
     OutOfBounds {
-        /// Number of bytes in the allocation.
+        /// Number of bytes in the region, or in the elements of the vector.
         length: usize,
     },
     /// The system refused the operation with this error number.

@@ -7,13 +7,14 @@ use crate::registry::{CLEAN, SHARED};
 use crate::{thread_slot, worker};
 
 extern "C" fn prepare() {
-    // The order does not matter, because no other code holds both locks.
+    // The order of the two locks does not matter, because no other code holds both.
     SHARED.dirty.hold_for_fork();
     CLEAN.hold_for_fork();
 }
 
 extern "C" fn parent() {
-    // SAFETY: `prepare` took both locks on this thread, and no guard of them is alive.
+    // SAFETY: `prepare` took both locks on this thread, or in the child on the thread of which this
+    // one is the copy. No guard of them is alive.
     unsafe {
         CLEAN.release_after_fork();
         SHARED.dirty.release_after_fork();

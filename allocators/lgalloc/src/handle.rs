@@ -12,8 +12,8 @@ use crate::purge::purge;
 use crate::relocate::relocate;
 use crate::{os, pool, thread};
 
-/// Owner of an allocated region. Only [`deallocate`] frees the region; dropping the handle leaks
-/// it.
+/// Owner of an allocated region. Only [`deallocate`], or a resize to zero elements, frees the
+/// region. Dropping the handle leaks it.
 #[derive(Debug)]
 #[must_use = "a handle that is dropped keeps its memory for ever"]
 pub struct Handle {
@@ -84,7 +84,8 @@ pub fn nothing<T>() -> (NonNull<T>, usize) {
 ///
 /// # Errors
 ///
-/// [`AllocError`] if no class is large enough, or if the system refuses.
+/// [`AllocError`] if no class is large enough, if `T` is aligned to more than 2 MiB, or if the
+/// system refuses.
 #[inline]
 pub fn allocate<T>(capacity: usize) -> Result<(NonNull<T>, usize, Handle), AllocError> {
     let Some(class) = class_for::<T>(capacity)? else {
@@ -119,13 +120,13 @@ impl Handle {
         class: None,
     };
 
-    /// Returns the bytes of the region.
+    /// Returns the size of the region in bytes; zero if there is no region.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.class.map_or(0, SizeClass::bytes)
     }
 
-    /// Returns the start of the region.
+    /// Returns the start of the region; dangling if there is no region.
     #[must_use]
     pub fn start(&self) -> NonNull<u8> {
         self.start
@@ -135,7 +136,8 @@ impl Handle {
     ///
     /// # Safety
     ///
-    /// The values come from a handle that was forgotten, and no other handle of the region exists.
+    /// The values come from a handle that was dropped or forgotten. No other handle of the region
+    /// exists, except while all handles of the region only prefetch or purge.
     pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
         let class = if bytes == 0 {
             None
@@ -145,9 +147,10 @@ impl Handle {
         Self { start, class }
     }
 
-    /// Resizes the region for `capacity` elements, and keeps the contents. A region grows in place
-    /// if its neighbours are free. Otherwise its pages move to a larger region (`mremap`), without
-    /// a copy if possible. It shrinks in place.
+    /// Resizes the region for `capacity` elements, and keeps the contents that fit. A region grows
+    /// in place if it begins a buddy block of the new size, and the rest of this block is free and
+    /// has no contents. Otherwise its pages move to a larger region (`mremap`), without a copy if
+    /// possible. A region shrinks in place. A resize to zero elements frees it.
     ///
     /// Returns the new start and capacity. Pointers into the old region are invalid afterwards.
     ///
@@ -183,7 +186,8 @@ impl Handle {
             let target = thread::take(wanted).ok_or(refused)?;
             let target = NonNull::new(with_exposed_provenance_mut::<u8>(target)).ok_or(refused)?;
             // SAFETY: this function owns both regions, the new one is larger, and they do not
-            // overlap.
+            // overlap. Regions begin at multiples of 2 MiB, and a class has 2 MiB times a power of
+            // two.
             unsafe { relocate(self.start, target, class.bytes()) };
             thread::put_clean(start, class);
             self.start = target;

@@ -17,14 +17,16 @@
 //!
 //! The lower layer is untyped: [`allocate`] returns a pointer, a capacity and a [`Handle`], and
 //! [`deallocate`] takes the handle back. Region sizes are 2 MiB times a power of two, up to 64 GiB.
-//! [`configure`] changes the limits of the process, and [`stats`] reports its memory. [`c_api`] is
-//! the interface for C.
+//! [`configure`] changes the limits of the process, and [`stats`] reports its memory. [`c_api`] and
+//! [`c_settings`] are the interface for C.
 //!
-//! A freed region goes to its thread's cache, a stack with one budget over all classes. From there
-//! it goes to a pool that all threads share. Regions that exceed the cap on dirty memory lose their
-//! contents and merge with free neighbours, so that any class can use the address space again.
+//! A freed region goes to the cache of the thread that frees it: one stack for each class, with one
+//! budget over all classes. If the cache has no room, regions go to a pool that all threads share.
+//! Regions that exceed the cap on dirty memory lose their contents and merge with free neighbours,
+//! so that any class can use the address space again.
 //!
-//! Allocation does not use the program's heap, except to start the background thread.
+//! Allocation does not use the program's heap, except to start the background thread and to
+//! register a thread's destructor or the fork handlers.
 
 mod buddy;
 pub mod c_api;

@@ -17,14 +17,14 @@ pub fn will_need(start: usize, size: usize) -> Result<(), i32> {
 
 /// Maximum number of stretches of 2 MiB that are checked in a region.
 const LOOKED_AT: usize = 16;
-/// Maximum number of pages in a stretch, with the smallest pages.
+/// Number of pages in a stretch of 2 MiB if a page has 4 KiB, the minimum.
 const PAGES: usize = UNIT / 4096;
 
-/// Passes each part of a region that is in swap to `tell`. Returns the number of bytes in these
-/// parts. `is_swapped` returns whether part of a stretch of 2 MiB is in swap.
+/// Calls `tell` with every swapped part of a region. Returns the total number of bytes in these
+/// parts. `is_swapped` returns whether any page of the stretch of 2 MiB at an address is in swap.
 ///
-/// In a region of at most 32 MiB, checks each stretch and passes it separately. In a larger region,
-/// checks only a sample, and passes the whole region if one stretch is in swap.
+/// In a region of at most 32 MiB, checks and reports each stretch separately. In a larger region,
+/// checks only a sample, and reports the whole region if one stretch of the sample is in swap.
 pub fn swapped_stretches(
     start: usize,
     size: usize,
@@ -144,8 +144,8 @@ mod tests {
         assert!(!absent_in_swap(&[1, 1, 0], &entries), "in the swap cache");
     }
 
-    /// Returns the parts that are passed to `tell` for a region of `units` stretches, and the
-    /// number of units in swap.
+    /// Returns the parts that are reported for a region of `units` stretches, and their total size
+    /// in units.
     fn told(units: usize, is_swapped: impl Fn(usize) -> bool) -> (Vec<(usize, usize)>, usize) {
         let mut told = Vec::new();
         let swapped = swapped_stretches(

@@ -16,8 +16,8 @@ fn take_clean(class: SizeClass) -> Option<usize> {
     found
 }
 
-/// Takes a region of a class from the shared pool, other threads' caches, or clean address space.
-/// The flag is true if the region is dirty.
+/// Takes a region of a class from the dirty table, from any thread's cache, or from clean address
+/// space. The flag is true if the region is dirty. Returns `None` if the system refuses.
 pub fn take(class: SizeClass) -> Option<(Region, bool)> {
     if let Some(found) = SHARED.take(class) {
         return Some((found, true));
@@ -41,7 +41,8 @@ pub fn empty_everything() {
     SHARED.empty();
 }
 
-/// Extends a region in place. Returns false, without any change, if its neighbours are not free.
+/// Extends a region in place. Returns false, without any change, unless it begins a buddy block of
+/// class `wanted` whose rest is free and clean.
 pub fn extend(start: usize, class: SizeClass, wanted: SizeClass) -> bool {
     CLEAN.lock().extend(start, class, wanted)
 }

@@ -16,8 +16,8 @@ static PURGE_FAILURES: AtomicUsize = AtomicUsize::new(0);
 /// Drops the contents of a range of whole pages. Returns false if the system refuses.
 pub fn purge(start: usize, size: usize) -> bool {
     let place = NonNull::new(start as *mut u8);
-    // SAFETY: no code needs the contents: the caller owns the free region, or the region's user
-    // requests the purge.
+    // SAFETY: callers pass whole pages of a region of this library, whose contents no code needs:
+    // the region is free, its contents were copied, or its user drops them.
     let purged = place.is_some_and(|place| unsafe { Linux.purge(place, size) });
     // Relaxed: statistics, on which no other memory depends.
     if purged {
@@ -28,15 +28,17 @@ pub fn purge(start: usize, size: usize) -> bool {
     purged
 }
 
-/// Drops the contents of a region that are in swap.
+/// Drops the contents of every part of a region that is at least partly in swap, and keeps the
+/// other parts. [`swapped_stretches`] defines the parts.
 pub fn freshen(start: usize, class: SizeClass) {
     let mut map = PageMap::default();
     let dropped = drop_swapped(start, class, |stretch| map.has_swapped(stretch));
     STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
-/// Drops the contents of the stretches that `is_swapped` reports. Returns the number of dropped
-/// bytes.
+/// Drops the contents of the stretches for which `is_swapped` returns true; in a region above 32
+/// MiB, checks only a sample and drops all contents if one stretch of the sample is in swap.
+/// Returns the number of bytes in the dropped parts, even if the system refuses.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }
@@ -46,7 +48,7 @@ fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) ->
 /// Without a page table, the first write turns 2 MiB into one huge page, and the system makes room
 /// for it in one step. With a table, the system makes room for each of 512 pages separately. Linux
 /// 6.14 and later free the table together with the contents, unless the call is interrupted. A
-/// second call then frees the table.
+/// second call then frees the table, so it is made if the settings enable huge pages.
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
@@ -61,14 +63,14 @@ fn drop_with_tables(start: usize, size: usize) {
 pub struct Dropped {
     /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes that were dropped because they were in swap when their region was reused; part of
-    /// `purged_bytes`.
+    /// Bytes in parts of regions that were dropped because they were at least partly in swap when
+    /// the region was reused; part of `purged_bytes`.
     pub stale_bytes: usize,
     /// Number of purges that the system refused.
     pub failures: usize,
 }
 
-/// Returns the totals so far.
+/// Returns the statistics since the process started.
 pub fn dropped() -> Dropped {
     Dropped {
         purged_bytes: PURGED_BYTES.load(Relaxed),

@@ -14,11 +14,11 @@ pub enum Pattern<'a> {
     Sequential(&'a Range<usize>),
     /// Every `stride`th element, starting at `first`.
     Strided {
-        /// First index.
+        /// Index of the first element to read.
         first: usize,
         /// Distance from one index to the next.
         stride: usize,
-        /// Number of elements.
+        /// Number of elements to read.
         count: usize,
     },
     /// Elements with these indices, in this order.
@@ -56,7 +56,7 @@ pub struct Reader<'a, T> {
     pattern: Pattern<'a>,
     batch: usize,
     step: usize,
-    /// Number of steps for which elements were prefetched.
+    /// Number of steps whose elements were requested.
     asked: usize,
     /// Index of the last prefetched page, counted from the vector's start.
     last_page: Option<usize>,
@@ -65,11 +65,12 @@ pub struct Reader<'a, T> {
 
 impl<'a, T> Reader<'a, T> {
     /// Creates a reader that prefetches `batch` elements at a time, at least one. It always
-    /// prefetches one batch ahead of the element that it reads.
+    /// prefetches at least one batch ahead of the element that it reads.
     ///
     /// # Errors
     ///
-    /// [`RangeError::OutOfBounds`] if the pattern has an index beyond the vector's length.
+    /// [`RangeError::OutOfBounds`] if the pattern has an index that is not below the vector's
+    /// length.
     pub fn new(
         vec: &'a LargeVec<T>,
         pattern: Pattern<'a>,
@@ -128,7 +129,7 @@ impl<'a, T> Reader<'a, T> {
     fn ask_for(&mut self, run: Option<Range<usize>>) {
         let Some(run) = run else { return };
         let page = |index: usize| index * size_of::<T>() / Linux.page_size();
-        // Saturates for zero-sized elements.
+        // Saturates, because a run of zero-sized elements has no last byte.
         let last = (run.end * size_of::<T>()).saturating_sub(1) / Linux.page_size();
         if self.last_page == Some(last) && page(run.start) == last {
             return;

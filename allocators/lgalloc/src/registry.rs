@@ -1,5 +1,5 @@
-//! Static shared state. The caches are a fixed table. So a thread can get a cache without
-//! allocating, and a thief can search all caches without a lock.
+//! Static shared state. The caches are a fixed table. So a cache needs no memory from a heap, and a
+//! thief can search all caches without a lock.
 
 use heapdrome_pages::Linux;
 

@@ -1,5 +1,5 @@
-//! Moves the contents of a region to a larger region. The pages move without being copied or read
-//! from swap.
+//! Moves the contents of a region to a larger region. Pages move without being copied or read from
+//! swap, unless the kernel refuses.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,8 +13,7 @@ use crate::purge::purge;
 static MOVED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static COPIED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the total number of bytes that were moved with their pages, and of bytes that were
-/// copied.
+/// Returns the total number of bytes moved with their pages, and the total number of bytes copied.
 pub fn totals() -> (usize, usize) {
     (MOVED_BYTES.load(Relaxed), COPIED_BYTES.load(Relaxed))
 }
@@ -26,12 +25,13 @@ pub fn totals() -> (usize, usize) {
 /// that the kernel refuses to move in pieces of 2 MiB is copied.
 ///
 /// Aborts the process if the kernel unmaps the target and refuses the move, and the target cannot
-/// be mapped again. That can happen if other code has mapped its addresses. There is no way back,
-/// because other halves may already have moved.
+/// be mapped again. That can happen if other code has mapped the target's addresses. The move
+/// cannot be undone, because other parts of the region may already have moved.
 ///
 /// # Safety
 ///
-/// The caller owns both ranges. They are multiples of 2 MiB and do not overlap.
+/// The caller owns both ranges of `size` bytes. Their starts are multiples of 2 MiB, `size` is 2
+/// MiB times a power of two, and the ranges do not overlap.
 pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     // SAFETY: this function's contract is that of `move_pages`.
     if unsafe { move_pages(from, to, size) } {
@@ -52,8 +52,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     }
 }
 
-/// Returns whether a range is one mapping. Tries to enlarge the range in place: the kernel refuses
-/// with another error than ENOMEM if the range spans several mappings.
+/// Returns whether a range is one mapping. Tries to enlarge the range in place: if the range spans
+/// several mappings, the kernel refuses with an error other than ENOMEM.
 ///
 /// # Safety
 ///
@@ -101,8 +101,8 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
 
 /// Maps the target of a failed move again if necessary, or aborts the process.
 ///
-/// Assumes that a fully mapped target was not unmapped. This would be wrong only if another thread
-/// had mapped exactly this range since the move failed.
+/// Assumes that a fully mapped target was not unmapped. This would be wrong only if other threads
+/// had mapped this whole range since the move failed.
 ///
 /// # Safety
 ///
@@ -238,14 +238,16 @@ mod tests {
 
     #[test]
     fn a_target_that_was_unmapped_is_mapped_again() {
-        // SAFETY: no other code uses the range.
+        // SAFETY: the test released the range. If other code has mapped part of it since, the call
+        // only fails, and the range is not read.
         let again = |start| unsafe { map_again(start, 2 * UNIT) } && tags(start, 2) == [0, 0];
         assert!(any_hole(2, again));
     }
 
     #[test]
     fn a_target_of_which_others_have_a_part_is_left_alone() {
-        // SAFETY: no other code uses the range.
+        // SAFETY: the test released the first unit, and the call changes no mapping. The second
+        // unit is still reserved and used only by this test.
         let left = |start: NonNull<u8>| unsafe {
             !map_again(start, 2 * UNIT) && start.add(UNIT).cast::<u64>().read() == 8
         };

@@ -18,11 +18,11 @@ pub trait Policy {
     /// Returns the maximum number of dirty bytes in total.
     fn most(&self) -> usize;
 
-    /// Drops the contents of a region that exceeds the limits, and takes over the region.
+    /// Drops the contents of a free region, and takes the region over.
     fn clean(&self, region: Region, class: SizeClass);
 }
 
-/// Caches, table and cap.
+/// Free regions with contents: all caches, the table, and the cap on both.
 #[derive(Debug)]
 pub struct Shared<P> {
     pub(crate) policy: P,
@@ -34,7 +34,7 @@ pub struct Shared<P> {
 }
 
 impl<P: Policy> Shared<P> {
-    /// Claims a slot for the calling thread.
+    /// Claims a slot for the calling thread. Returns `None` if all slots have owners.
     pub fn claim(&self) -> Option<&Slot> {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
@@ -52,7 +52,7 @@ impl<P: Policy> Shared<P> {
         &self.slots[..self.claimed.load(Relaxed)]
     }
 
-    /// Takes a dirty region of a class from the table, or from another thread's cache.
+    /// Takes a dirty region of a class from the table, or else from any cache.
     pub fn take(&self, class: SizeClass) -> Option<Region> {
         let found = self.dirty.lock().take(class, &self.cap);
         found.or_else(|| {
@@ -71,7 +71,8 @@ impl<P: Policy> Shared<P> {
         Some(found)
     }
 
-    /// Puts a region into the table. Cleans older regions if there is no room.
+    /// Puts a region into the table. If there is no room, cleans the oldest regions of the table,
+    /// and then `region` itself if there is still no room.
     pub fn put(&self, region: Region, class: SizeClass) {
         loop {
             let mut dirty = self.dirty.lock();
@@ -113,7 +114,7 @@ impl<P: Policy> Shared<P> {
     }
 
     /// Lends a slot room for one more region. Returns false if the budget, the cap or the slot has
-    /// no room. Only the owner calls this.
+    /// no room, or if the lease or the settings change at the same time. Only the owner calls this.
     fn lend(&self, slot: &Slot, class: SizeClass) -> bool {
         let (budget, most) = (self.policy.budget(), self.policy.most());
         if !slot.borrow(class, budget, &self.cap, most) {
@@ -138,9 +139,10 @@ impl<P: Policy> Shared<P> {
         slot.leave();
     }
 
-    /// Restores the invariants in the child of a fork. The only thread calls this; `own` is its
-    /// slot. The other threads may have been interrupted at any step, even between a lease and its
-    /// count, so the held bytes are counted again. A region that another thread was moving is lost.
+    /// Restores the invariants in the child of a fork, where the calling thread is the only one;
+    /// `own` is its slot. The other threads may have been interrupted at any step, even between a
+    /// lease and its count, so the held bytes are counted again. A region that another thread was
+    /// moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {
@@ -162,9 +164,9 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Enforces a lowered budget and cap. Moves the regions of caches that have borrowed more than
-    /// the budget to the table. Then cleans regions, first those in the table, until the cap is no
-    /// longer exceeded.
+    /// Enforces a lowered budget and cap. Empties caches that have borrowed more than the budget
+    /// into the table. Then cleans the oldest regions in the table until the cap is no longer
+    /// exceeded. If an empty table does not suffice, cleans the regions in all caches.
     pub fn hold_to_policy(&self) {
         // Pairs with the fence in `lend`.
         fence(SeqCst);
@@ -181,14 +183,14 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Cleans all regions.
+    /// Cleans all free regions in caches and in the table.
     pub fn empty(&self) {
         self.empty_caches();
         while self.clean_oldest(|_| true) {}
     }
 
-    /// Cleans the regions for which `wanted` returns true, and revokes unused leases. In the table,
-    /// stops at the first region that is not wanted.
+    /// Cleans the regions for which `wanted` returns true. Revokes the unused leases of caches that
+    /// it robs or finds empty. In the table, stops at the first region that is not wanted.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
             let robbed = rob(slot, &wanted, |region, class| {

@@ -26,7 +26,8 @@ use crate::class::{CLASSES, PLACES, SizeClass};
 use crate::region::Region;
 use crate::sync::{AtomicBool, AtomicUsize, can_fence, heavy_fence, light_fence};
 
-/// Number of bytes that a slot borrows from the cap in one step.
+/// Number of bytes that a slot borrows from the cap in one step, unless a region needs more or the
+/// budget leaves less.
 const LEASE_STEP: usize = 4 << 20;
 
 /// Counters of one class. Only the slot's owner writes to them.
@@ -61,7 +62,7 @@ impl Counters {
     }
 }
 
-/// Regions of one class.
+/// Stack of cached regions of one class.
 #[derive(Debug)]
 pub struct Stack {
     /// Index of the place for the next region. All regions lie below it; thefts leave gaps there.
@@ -83,17 +84,19 @@ impl Stack {
 #[repr(align(128))]
 pub struct Slot {
     pub(crate) owned: AtomicBool,
-    /// Time when the owner last took a region, in milliseconds. Only the owner uses it.
+    /// Time in milliseconds when the owner last took or resized a region, or freed one on the slow
+    /// path. Only the owner uses it.
     pub(crate) clock: AtomicUsize,
     /// Bytes that the owner has put in and not taken out: at least the bytes in the slot, since
     /// thefts are counted later. Only the owner uses it.
     pub(crate) cached: AtomicUsize,
-    /// Bytes that this slot has borrowed from the cap on dirty memory. Only the owner increases it;
-    /// any thread may revoke it.
+    /// Bytes that this slot has borrowed from the cap on dirty memory. Only the owner borrows; any
+    /// thread may revoke the lease.
     pub(crate) lease: AtomicUsize,
     /// Word that the owner is taking without an atomic exchange, or zero. Only the owner writes it.
     pub(crate) taking: AtomicUsize,
-    /// Whether a thief has come, so that the owner must use atomic exchanges. Never reset.
+    /// Whether the owner must use atomic exchanges: a thief has come, or the system has no fence
+    /// for thieves. Never reset.
     pub(crate) wanted: AtomicBool,
     /// Whether the owner is known to use atomic exchanges. Never reset.
     pub(crate) shared: AtomicBool,
@@ -134,14 +137,14 @@ impl Slot {
     /// Pops a region with atomic exchanges, because other threads may be stealing.
     #[inline(never)]
     fn pop_shared(&self, class: SizeClass) -> Option<Region> {
-        // From here on, every word is taken by an atomic exchange. Release: as in `pop`.
+        // This function takes words only by atomic exchanges. Release: as in `pop`.
         self.taking.store(0, Release);
         let stack = &self.stacks[class.index()];
         let mut top = stack.top.load(Relaxed).min(PLACES);
         while top > 0 {
             top -= 1;
-            // Acquire: pairs with the release in `push`, by this thread or by a previous owner of
-            // the slot. AcqRel is not needed: the next `push` releases.
+            // Acquire: pairs with the release in `push` or `give_older`, by this thread or by a
+            // previous owner of the slot. AcqRel is not needed: the next `push` releases.
             let word = stack.places[top].swap(0, Acquire);
             if word != 0 {
                 stack.top.store(top, Relaxed);
@@ -160,7 +163,8 @@ impl Slot {
         self.cached.store(cached - class.bytes(), Relaxed);
     }
 
-    /// Pushes a region, if a place is left and the lease covers it. Only the owner calls this.
+    /// Pushes a region if a place is left and the lease covers it, and returns whether it did. Only
+    /// the owner calls this.
     #[inline]
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];
@@ -176,14 +180,14 @@ impl Slot {
         true
     }
 
-    /// Passes the older half of the regions of a class to `give`, oldest first, and moves the
-    /// others down. Returns false if the class has no regions. Only the owner calls this.
+    /// Passes the older half of the regions of a class, rounded up, to `give`, oldest first. Moves
+    /// the others down. Returns whether it passed any region. Only the owner calls this.
     pub fn give_older(&self, class: SizeClass, mut give: impl FnMut(Region)) -> bool {
         let stack = &self.stacks[class.index()];
         let older = stack.filled().count().div_ceil(2);
         let (mut given, mut kept) = (0, 0);
         for place in &stack.places {
-            // Acquire: pairs with the release in `push`.
+            // Acquire: pairs with the release in `push` or `give_older`.
             let word = place.swap(0, Acquire);
             if word == 0 {
                 continue;
@@ -216,7 +220,8 @@ impl Slot {
         robbed
     }
 
-    /// Returns whether the class has a place left.
+    /// Returns whether the stack of the class has a place left above its top. Only the owner calls
+    /// this.
     pub fn has_place(&self, class: SizeClass) -> bool {
         self.stacks[class.index()].top.load(Relaxed) < PLACES
     }
@@ -230,7 +235,8 @@ impl Slot {
     }
 
     /// Borrows from the cap for one more region of the class, within `budget` for the whole slot.
-    /// Returns whether the lease now covers that region. Only the owner calls this.
+    /// Returns false, without any change, if the stack, the budget or the cap has no room, or if
+    /// the lease changes at the same time. Only the owner calls this.
     pub fn borrow(&self, class: SizeClass, budget: usize, cap: &Cap, most: usize) -> bool {
         let wanted = self.cached().saturating_add(class.bytes());
         if !self.has_place(class) || wanted > budget {
@@ -259,11 +265,11 @@ impl Slot {
         cap.unlease(self.lease.swap(0, Relaxed));
     }
 
-    /// Reduces the lease to the bytes in the slot, and returns the rest to the cap. Any thread may
+    /// Sets the lease to the bytes in the slot, and returns the rest to the cap. Any thread may
     /// call this.
     ///
     /// It may miss regions that the owner is pushing under the old lease. At the next free, the
-    /// owner then finds its lease too small, and also borrows for those regions.
+    /// owner then finds its lease too small. It also borrows for those regions, or gives them up.
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
@@ -276,7 +282,8 @@ impl Slot {
         cap.unlease(before + lent.min(held));
     }
 
-    /// Returns the time when the owner last took a region, in milliseconds.
+    /// Returns the time in milliseconds when the owner last took or resized a region, or freed one
+    /// on the slow path.
     #[inline]
     pub fn clock(&self) -> u64 {
         self.clock.load(Relaxed) as u64
@@ -288,10 +295,10 @@ impl Slot {
     }
 
     /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
-    /// by a plain store, or zero; `None` without the fence.
+    /// by a plain store, or zero; `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
-        // Acquire: pairs with the release below or in `claim`, so that this thread sees the stores
-        // that the other thread saw.
+        // Acquire: pairs with the release below or in `claim`. This thread then sees every store
+        // that was visible to the thread that set `shared`.
         if self.shared.load(Acquire) {
             return Some(0);
         }
@@ -324,7 +331,7 @@ impl Slot {
             if word == 0 || !wanted(Region(word)) || word == self.share()? {
                 continue;
             }
-            // Acquire: pairs with the release in `push`.
+            // Acquire: pairs with the release in `push` or `give_older`.
             if place.compare_exchange(word, 0, Acquire, Relaxed).is_ok() {
                 // Release: pairs with the acquire in `settle`.
                 self.robbed.store(true, Release);
@@ -339,7 +346,8 @@ impl Slot {
         self.stacks[class.index()].filled().count()
     }
 
-    /// Returns the bytes in this cache. May be out of date in other threads.
+    /// Returns the total size of the regions in this cache in bytes. May be out of date in other
+    /// threads.
     pub fn held(&self) -> usize {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         classes.map(|class| class.bytes() * self.count(class)).sum()
@@ -348,8 +356,8 @@ impl Slot {
     /// Makes the calling thread the owner of the slot. Returns false if the slot already has an
     /// owner.
     pub fn claim(&self) -> bool {
-        // Relaxed load first, since most slots have an owner. AcqRel: pairs with the release in
-        // `leave`.
+        // Relaxed load first, so that a search writes to no slot that has an owner. AcqRel: pairs
+        // with the release in `leave`.
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }
@@ -393,14 +401,14 @@ impl Slot {
         self.robbed.store(true, Relaxed);
     }
 
-    /// Returns whether the slot has an owner, which then manages the lease.
+    /// Returns whether the slot has an owner, which then returns the unused lease.
     pub fn is_owned(&self) -> bool {
         // Acquire: pairs with the release in `leave`, so that this thread sees the places as the
         // last owner left them.
         self.owned.load(Acquire)
     }
 
-    /// Gives the slot up.
+    /// Ends the calling thread's ownership of the slot. The regions stay in the slot.
     pub fn leave(&self) {
         // Release: pairs with the acquire in `claim`, so that the next owner sees this owner's
         // words.

@@ -10,7 +10,7 @@ use crate::sync::can_fence;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
-/// Adds enough to the lease for `regions` regions.
+/// Adds room for `regions` regions of 2 MiB to the lease.
 fn lend(slot: &Slot, regions: usize) {
     slot.lease.fetch_add(regions * UNIT, Relaxed);
 }
@@ -116,7 +116,8 @@ fn no_region_is_had_twice() {
     });
 }
 
-/// The first thief of a slot meets an owner that uses plain stores.
+/// Owner and thief never both get the same region, even though the owner uses plain stores when the
+/// slot's first thief arrives.
 #[test]
 fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     for _ in 0..200 {
@@ -138,7 +139,8 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
         std::thread::scope(|scope| {
             let _raise = Raise(&done);
             let thief = scope.spawn(steal);
-            // From now on, the region stays in the slot until it is stolen.
+            // The owner puts the region back each time. So after the loop, the region stays in the
+            // slot until it is stolen.
             for _ in 0..20_000 {
                 let stolen = gone.load(Acquire);
                 let Some(region) = slot.pop(TWO) else { break };
@@ -152,7 +154,8 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     }
 }
 
-/// Atomic exchanges are expensive, so an owner uses none before the first theft.
+/// Atomic exchanges are expensive, so an owner uses none before the first theft, unless thieves
+/// cannot fence its thread.
 #[test]
 fn a_theft_alone_makes_the_owner_exchange() {
     let slot = Slot::new();

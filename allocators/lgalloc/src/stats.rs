@@ -6,17 +6,17 @@ use crate::class::{CLASSES, SizeClass};
 use crate::registry::{CLEAN, SHARED};
 use crate::{purge, relocate};
 
-/// Statistics of one class. They include only threads that have a cache. In a busy program, the
-/// figures describe slightly different moments. A region that grows or shrinks counts as
-/// deallocated in its old class and as allocated in its new class.
+/// Statistics of one class. Threads without a cache count neither allocations nor deallocations. In
+/// a busy program, the figures describe slightly different moments. A region that grows or shrinks
+/// counts as deallocated in its old class and as allocated in its new class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ClassStats {
-    /// Size of the regions.
+    /// Size of the class's regions in bytes.
     pub bytes: usize,
-    /// Number of allocations.
+    /// Number of allocations since the process started.
     pub allocations: usize,
-    /// Number of deallocations.
+    /// Number of deallocations since the process started.
     pub deallocations: usize,
     /// Number of allocations for which the thread's cache had no region. Excludes growth and
     /// shrinking in place.
@@ -25,7 +25,7 @@ pub struct ClassStats {
     pub cached_regions: usize,
     /// Number of free regions with contents in the shared pool.
     pub dirty_regions: usize,
-    /// Number of free regions without memory.
+    /// Number of free regions that were never used, or that were purged.
     pub clean_regions: usize,
 }
 
@@ -47,7 +47,8 @@ pub struct Stats {
     pub dirty_bytes: usize,
     /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes that were dropped instead of read from swap; part of `purged_bytes`.
+    /// Bytes in parts of regions that were dropped because they were at least partly in swap; part
+    /// of `purged_bytes`.
     pub stale_bytes: usize,
     /// Bytes that moved with their pages when a region grew.
     pub moved_bytes: usize,

@@ -1,8 +1,9 @@
 //! Fast path: the calling thread's own cache.
 //!
-//! The fast path reads the clock when it takes a region, but not when it frees one: a freed region
-//! gets the time of the thread's last allocation. So it may look older than it is, and may be
-//! checked for swapped parts unnecessarily.
+//! The fast path reads the clock when it takes a region, but not when it frees one. The freed
+//! region gets the time when the thread last read the clock: in an allocation, a resize, or a free
+//! on the slow path. So the region may look older than it is, and may be checked for swapped parts
+//! unnecessarily.
 
 use crate::class::SizeClass;
 use crate::purge::freshen;
@@ -26,8 +27,9 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Checks the region `found`, which has been free for a long time. If there is none, takes a region
-/// from the shared pool.
+/// Takes the region `found`, which has been free for a long time, or a region of the table that was
+/// freed later. If `found` is `None`, takes a region from the shared pool. Drops the parts of an
+/// old region that are in swap.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {

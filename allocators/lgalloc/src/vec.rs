@@ -201,7 +201,8 @@ impl<T> LargeVec<T> {
         self.truncate(0);
     }
 
-    /// Shrinks the region to the smallest class that holds the elements.
+    /// Shrinks the region to the smallest class that holds the elements. Frees the region of an
+    /// empty vector.
     ///
     /// # Errors
     ///

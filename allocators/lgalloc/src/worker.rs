@@ -1,5 +1,5 @@
-//! Background thread, if the settings enable it. It blocks all signals, so that the program's
-//! threads handle them.
+//! Background thread that purges regions that have long been free. Runs only if the settings enable
+//! it. It blocks all signals, so that the program's threads handle them.
 
 use core::ffi::c_void;
 use core::sync::atomic::{
@@ -14,7 +14,8 @@ use crate::{config, pool};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Records in the child of a fork that no worker exists; the next slow path starts one.
+/// Records that no worker exists: in the child of a fork, when the worker ends, or if it cannot be
+/// started. The next slow path then tries to start one if the settings enable it.
 pub fn forget() {
     // Release: pairs with the swap in `start_if_wanted`.
     RUNNING.store(false, Release);

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the static library into `folder`. cargo does not report the library's path in its usual
-/// folder, in which other copies of the repository may also build.
+/// Builds the static library into `folder`. Does not use the usual target folder: cargo does not
+/// report the library's path in it, and other copies of the repository may build there.
 fn library(folder: &Path) -> PathBuf {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--lib", "--quiet", "--locked", "--offline"])

@@ -47,7 +47,8 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     });
     let room = || Vec::with_capacity(1000);
     let mut regions = room();
-    // A refusal must not break other threads. These threads continue when this thread is done.
+    // Other threads must still be able to allocate after a refusal. They start to allocate when
+    // this thread has freed all regions.
     let barrier = Arc::new(Barrier::new(4));
     let threads = [(); 3].map(|()| {
         let (barrier, mut regions) = (Arc::clone(&barrier), room());

@@ -12,22 +12,22 @@ use heapdrome_lgalloc::{
 };
 use support::{alone, touch};
 
-/// Runs `act` in the child of a fork. Returns the status of the child, which exits with the result
-/// of `act`.
+/// Runs `act` in the child of a fork. Returns the result of `act`, 1000 times the number of the
+/// signal that killed the child, or -1 if the fork fails.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
     // SAFETY: the child uses only this allocator, the kernel, threads, and the C library's malloc.
     // All of these work in the child of a fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let status = act();
-        // SAFETY: no precondition.
+        // SAFETY: `_exit` has no preconditions.
         unsafe { libc::_exit(status.into()) };
     }
     if child < 0 {
         return -1;
     }
     let status = wait_for(child);
-    // A signal kills a child that hangs.
+    // `wait_for` kills a child that hangs, so the termination signal is part of the result.
     libc::WEXITSTATUS(status) + 1000 * libc::WTERMSIG(status)
 }
 
@@ -77,7 +77,7 @@ fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Returns the bytes of free regions with contents, in caches and in the table.
+/// Returns the total size in bytes of free regions with contents, in caches and in the table.
 fn free_bytes(stats: &Stats) -> usize {
     let classes = stats.classes.iter();
     let regions = classes.map(|class| class.bytes * (class.cached_regions + class.dirty_regions));
@@ -105,8 +105,8 @@ fn the_caches_of_lost_threads_serve_the_child() {
     assert_eq!(status, 0, "this step of the child was not as it should be");
 }
 
-/// Allocates all regions that lie in caches, and frees them. Returns the number of the failed step,
-/// or zero.
+/// Allocates all regions that lie in caches and two more, and frees them. Returns the number of the
+/// failed step, or zero.
 fn use_up_caches() -> u8 {
     let before = stats();
     // This thread's three regions are counted only at its next free.

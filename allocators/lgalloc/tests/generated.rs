@@ -1,5 +1,5 @@
 //! Conformance suite of the safe layer: generated programs run on `LargeVec` and on `Vec`. Both
-//! must have the same elements, and drop each once, in every order of operations and even if some
+//! must have the same elements, and `LargeVec` must drop each element once, even if operations
 //! panic. A failing program is shrunk before it is printed. Faulty vectors prove that the programs
 //! detect faults.
 
@@ -38,7 +38,7 @@ enum Operation {
     Shrink,
     PurgeSpare,
     Clear,
-    /// Continues in another thread.
+    /// Moves the vector to another thread and back.
     Send,
     /// Takes this number of elements from each end, and drops the rest.
     TakeApart(usize),
@@ -304,7 +304,7 @@ fn every_program_does_what_it_does_to_a_vec() {
     }
 }
 
-/// `LargeVec` without a fault passes the same programs.
+/// Each faulty vector fails at least one of the generated programs.
 #[test]
 fn programs_notice_what_is_wrong_with_a_vector() {
     use Fault::*;

@@ -48,10 +48,10 @@ fn what_a_region_does_not_need_can_be_dropped() {
     }
     let (start, capacity, mut handle) = allocate::<u8>(UNIT).expect("memory");
     let fill = || {
-        // SAFETY: the handle owns its region.
+        // SAFETY: the handle owns its region, which has `capacity` bytes.
         unsafe { start.as_ptr().write_bytes(7, capacity) };
     };
-    // SAFETY: the handle owns its region.
+    // SAFETY: the handle owns its region, and the byte lies in it and was written or purged.
     let byte = |at: usize| unsafe { start.as_ptr().add(at).read() };
     fill();
     let page = Linux.page_size();
@@ -97,7 +97,7 @@ fn a_vector_returns_what_it_does_not_fill() {
     assert_eq!(vec.capacity(), bytes / 3);
 }
 
-/// An unmapped page makes its prefetch fail, which shows when it was requested.
+/// One page is unmapped. The prefetch of this page fails, which shows when the reader requested it.
 #[test]
 fn readers_ask_for_a_batch_beyond_what_they_read() {
     if !alone("readers_ask_for_a_batch_beyond_what_they_read") {

@@ -1,5 +1,5 @@
-//! Models of shared state (loom): all orders of the steps of two threads, and most orders if there
-//! are three threads or many steps.
+//! Models of shared state (loom): all orders of the steps of two threads. With three threads or
+//! many steps, only the orders with few preemptions.
 //!
 //! This test compiles the library's files against loom's atomics, with two places in a cache. Loom
 //! also detects unordered accesses to a region's contents.
@@ -15,8 +15,8 @@ mod sync {
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
-    /// loom's fence orders more than the two halves guarantee: each also acquires and releases all
-    /// earlier accesses. So the model cannot detect an ordering that is missing elsewhere in `pop`.
+    /// loom's fence is stronger than the two halves: it also acquires and releases all earlier
+    /// accesses. So the model cannot detect an ordering that is missing elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
     }
@@ -30,7 +30,7 @@ mod sync {
         true
     }
 
-    /// Replacement for the library's lock, without poisoning.
+    /// Replacement for the library's lock.
     #[derive(Debug)]
     pub struct Lock<T>(Mutex<T>);
 
@@ -45,8 +45,8 @@ mod sync {
     }
 }
 
-/// Replacement constants: one class with two places, two caches, and a table of two regions. Sizes
-/// are those of the library.
+/// Replacement constants: one class with two places, two caches, and a table of two regions. The
+/// unit is that of the library.
 mod class {
     pub const UNIT: usize = 1 << 21;
     pub const CLASSES: usize = 1;

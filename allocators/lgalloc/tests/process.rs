@@ -181,7 +181,7 @@ fn growth_keeps_contents_and_copies_nothing_that_can_be_moved() {
         .map(|_| allocate::<u8>(UNIT).expect("memory").2)
         .collect();
     for (number, handle) in handles.iter().enumerate() {
-        // SAFETY: the handle owns its region.
+        // SAFETY: the handle owns its region, which has at least `UNIT` bytes.
         unsafe { handle.start().write_bytes(number as u8 + 1, UNIT) };
     }
     for bytes in [2 * UNIT, 4 * UNIT, 8 * UNIT] {

@@ -28,7 +28,7 @@ fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
 }
 
 /// Forbids membarrier to this thread and to threads that it starts later. Returns false if the
-/// system does not support such filters.
+/// system does not support seccomp filters.
 fn forbid_membarrier() -> bool {
     let statement = |code: u32, jf: u8, k: u32| libc::sock_filter {
         code: code as u16,
@@ -93,7 +93,7 @@ fn lower_the_cap() {
     idle.join().expect("no thread fails");
 }
 
-/// Returns the bytes of free regions in caches.
+/// Returns the total size in bytes of free regions in caches.
 fn cached() -> usize {
     let classes = stats().classes;
     classes

@@ -26,7 +26,7 @@ fn words(handle: &Handle) -> (*mut u64, usize) {
 fn mark(live: &Live) {
     let (start, count) = words(&live.handle);
     for at in [0, count / 2, count - 1] {
-        // SAFETY: the handle owns its region.
+        // SAFETY: the handle owns its region, which has `count` words.
         unsafe { start.add(at).write(live.tag) };
     }
 }
@@ -34,7 +34,7 @@ fn mark(live: &Live) {
 fn check(live: &Live, places: &[usize]) {
     let (start, _) = words(&live.handle);
     for at in places {
-        // SAFETY: the handle owns its region.
+        // SAFETY: the handle owns its region, and the word lies in it and was written by `mark`.
         let found = unsafe { start.add(*at).read() };
         assert_eq!(found, live.tag, "another region wrote here");
     }

@@ -1,4 +1,4 @@
-//! Tests of the safe layer.
+//! Tests of `LargeVec`, the safe layer over regions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -10,9 +10,9 @@ use crate::find;
 /// Limit of the fast path of one function in an embedded library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Golden {
-    /// Name of the allocator.
+    /// Name of the allocator: that of its library without `lib` and `.so`.
     pub allocator: &'static str,
-    /// Name of the function.
+    /// Exported symbol of the function, such as `malloc`.
     pub function: &'static str,
     /// Maximum number of instructions, from the first instruction of the entry point through its
     /// return.
@@ -27,8 +27,8 @@ const fn golden(allocator: &'static str, function: &'static str, at_most: usize)
     }
 }
 
-/// Limits of all functions whose shortest path is also the usual path, which a test checks.
-/// bumpmalloc's `free` is not among them: its shortest path frees null.
+/// Limits of each `malloc` and `free` whose shortest path is also the usual path, which a test
+/// checks. bumpmalloc's `free` is not among them: its shortest path frees null.
 pub const GOLDENS: &[Golden] = &[
     golden("elfmalloc", "malloc", 16),
     golden("elfmalloc", "free", 24),
@@ -78,7 +78,7 @@ fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
     Some((code, address))
 }
 
-/// Maximum number of instructions on a path.
+/// Maximum length of a path in the search, in instructions.
 const FAR: usize = 200;
 
 /// Returns the number of instructions on the shortest path from the start of `code` through a
@@ -143,7 +143,7 @@ mod tests {
         for golden in GOLDENS {
             let library = golden.bytes().expect("heapdrome carries it");
             let (code, address) = code_of(library, golden.function).expect("it is exported");
-            // Put a nop in front; branches keep their distances.
+            // Put a nop in front. Branches are relative, so they stay correct.
             let mut longer = vec![0x90];
             longer.extend_from_slice(code);
             let before = shortest_return(code, address).expect("a way to a return");

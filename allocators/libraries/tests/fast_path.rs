@@ -26,7 +26,8 @@ const CXX: Pair<'_> = Pair {
     take: "_ZdlPv",
 };
 
-/// Returns the counts of a pair; `None` if they cannot be counted and are not required.
+/// Returns the steps of a pair; `None` if this process may not count steps and the count is not
+/// required.
 fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     match count(library, pair) {
         Ok(steps) => Some(steps),
@@ -39,7 +40,7 @@ fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     }
 }
 
-/// Returns the counts of a pair in an embedded library.
+/// Returns the steps of a pair in an embedded library, as [`counted`] does.
 fn counted_in(library: &str, pair: Pair<'_>) -> Option<Steps> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join(library);
@@ -71,7 +72,8 @@ fn what_runs_keeps_to_its_limit() {
     }
 }
 
-// The report of `heapdrome suite own-allocators` counts without executing the functions.
+// `heapdrome suite own-allocators` reports counts without executing the functions. They must equal
+// the counts of executed instructions.
 #[test]
 fn what_the_goldens_count_is_what_runs() {
     for golden in GOLDENS {
@@ -96,7 +98,7 @@ fn every_golden_is_kept() {
     }
 }
 
-/// Compiles a library. The names of its functions contain their numbers of instructions.
+/// Compiles a library whose function names end with the functions' numbers of instructions.
 fn known(folder: &Path) -> PathBuf {
     let library = folder.join("known.so");
     let status = Command::new("gcc")

@@ -13,7 +13,7 @@ pub const MIN_ALIGNMENT: usize = 16;
 /// Maximum size of a block: differences of pointers into it must fit into an `isize`.
 pub const MAX_SIZE: usize = isize::MAX as usize;
 
-/// Memory that an allocator holds, in bytes.
+/// Statistics of the memory that an allocator holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Bytes of live blocks, as far as the allocator counts them.
@@ -34,25 +34,29 @@ pub struct Statistics {
 
 /// Allocator behind the C and C++ ABI.
 ///
-/// The type only names the allocator: all state is in statics. Only
-/// [`deallocate_fast`](Self::deallocate_fast) must preserve `errno`. The exported functions
-/// preserve it for all other functions.
+/// The type only names the allocator: all state is in statics. The functions named `..._fast` and
+/// `usable_size` must preserve `errno`. For the other functions, the callers in this crate preserve
+/// it, except around `report` in `malloc_info`.
 ///
-/// Sizes are at most [`MAX_SIZE`], except that [`allocate_fast`](Self::allocate_fast) must accept
-/// any size. A size may be zero; such a block still has its own address. Alignments are powers of
-/// two.
+/// Sizes are at most [`MAX_SIZE`], except that [`allocate_fast`](Self::allocate_fast),
+/// [`allocate_aligned_fast`](Self::allocate_aligned_fast) and
+/// [`deallocate_sized_fast`](Self::deallocate_sized_fast) must accept any size. A size may be zero;
+/// such a block still has its own address. Alignments are powers of two.
 ///
 /// Any thread may call any function at any time: before constructors have run, after destructors
 /// have run, in an ending thread, and in the child of a fork between its handlers. While another
-/// thread forks, however, only the functions named `..._fast`, `usable_size`, `statistics` and
-/// `report` are called. These functions change only the calling thread's own state and locks. The
-/// child frees the locks with [`free_locks_in_child`](Self::free_locks_in_child).
+/// thread forks, however, only these functions are called: those named `..._fast`, `usable_size`,
+/// `statistics`, `report`, `report_form`, `set_option`, `start`, `stop`, `presence` and
+/// `fork_gate`. They change only the calling thread's own state and locks, unless they
+/// [`enter`](crate::enter) the gate themselves. The child frees the locks with
+/// [`free_locks_in_child`](Self::free_locks_in_child).
 ///
 /// # Safety
 ///
 /// A block that an allocating function returns has at least the requested size, at least the
 /// requested alignment, and at least [`MIN_ALIGNMENT`]. It overlaps no other block until it is
-/// freed. No function unwinds.
+/// freed. Blocks of `allocate_zeroed` begin with zeros, resized blocks keep their contents up to
+/// the smaller size, and every block has at least its usable size. No function unwinds.
 pub unsafe trait MallocAbi {
     /// Name of the allocator, as in `malloc_info` and in messages.
     const NAME: &'static str;
@@ -68,7 +72,7 @@ pub unsafe trait MallocAbi {
     }
 
     /// Runs the fast path for blocks at a multiple of `alignment`, a power of two. Returns `None`
-    /// if the slow path is required.
+    /// if the slow path is required. Accepts any size.
     #[inline(always)]
     #[must_use]
     fn allocate_aligned_fast(size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -90,12 +94,13 @@ pub unsafe trait MallocAbi {
         Some(block)
     }
 
-    /// Runs the fast path of [`reallocate`](Self::reallocate). `block` may also come from the
-    /// fallback. Returns `None`, without any change, if a slow path is required.
+    /// Runs the fast path of [`reallocate`](Self::reallocate). Returns `None`, without any change,
+    /// if a slow path is required, as for a block of the fallback.
     ///
     /// # Safety
     ///
-    /// `block` is live. If the result is another block, `block` is no longer live.
+    /// `block` is a live block of this allocator or of the fallback, and no other thread uses it
+    /// during the call. The caller does not use it again if the result is another block.
     #[inline(always)]
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let _ = (block, size);
@@ -106,12 +111,12 @@ pub unsafe trait MallocAbi {
     #[must_use]
     fn allocate(size: usize) -> Option<NonNull<u8>>;
 
-    /// Returns a block of at least `size` bytes at a multiple of `alignment`, which may be below
-    /// [`MIN_ALIGNMENT`].
+    /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two that
+    /// may be below [`MIN_ALIGNMENT`]. Returns `None` if out of memory.
     #[must_use]
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>>;
 
-    /// Returns a block whose first `size` bytes are zero.
+    /// Returns a block whose first `size` bytes are zero, or `None` if out of memory.
     #[must_use]
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>>;
 
@@ -121,18 +126,18 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator. If the result is another block, `block` is no
-    /// longer live.
+    /// `block` is a live block of this allocator, and no other thread uses it during the call. The
+    /// caller does not use it again if the result is another block.
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>;
 
-    /// Runs the fast path of `free`; `block` may be null. Returns true if the block has been freed.
-    /// Returns false, without any change, if the slow path is required: unless `block` is null, the
-    /// caller must then call [`deallocate`](Self::deallocate). It is inlined into `free` and
-    /// `operator delete`.
+    /// Runs the fast path of `free`. Returns true if no work is left. Returns false, without any
+    /// change, if the slow path is required, as for a block of the fallback. For null, it may
+    /// return either. It is inlined into `free` and `operator delete`.
     ///
     /// # Safety
     ///
-    /// `block` is null, or a live block of this allocator that the caller no longer uses.
+    /// `block` is null, or a live block of this allocator or of the fallback that the caller no
+    /// longer uses.
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
         block.is_null()
@@ -150,9 +155,9 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is null, or a live block of this allocator that the caller no longer uses. It was
-    /// allocated with `size` and `alignment`, or was last reallocated to `size`. For `malloc` and
-    /// `operator new`, the alignment is [`MIN_ALIGNMENT`].
+    /// `block` is null, or a live block of this allocator or of the fallback that the caller no
+    /// longer uses. It was allocated with `size` and `alignment`, or was last reallocated to
+    /// `size`. An alignment below [`MIN_ALIGNMENT`], or none, is passed as `MIN_ALIGNMENT`.
     #[inline(always)]
     unsafe fn deallocate_sized_fast(block: *mut u8, size: usize, alignment: usize) -> bool {
         let _ = (size, alignment);
@@ -203,15 +208,17 @@ pub unsafe trait MallocAbi {
     }
 
     /// Runs once, among the constructors of the library or the program. The program may have
-    /// allocated blocks before.
+    /// allocated blocks before. An allocator that needs fork handlers registers them here and at
+    /// its first allocation, with [`ForkGate::register`].
     fn start() {}
 
     /// Runs once, among the destructors of the library or the program, when the process calls
     /// `exit`. The program may allocate and free blocks afterwards.
     fn stop() {}
 
-    /// Returns the gate that keeps threads out of the allocator while one of them forks. Allocators
-    /// that share structures share the gate.
+    /// Returns the gate that keeps threads off the allocator's slow paths while another thread
+    /// forks. Allocators that share structures share the gate. All allocators that keep the default
+    /// share one gate.
     #[must_use]
     fn fork_gate() -> &'static ForkGate {
         static GATE: ForkGate = ForkGate::new();
@@ -219,7 +226,7 @@ pub unsafe trait MallocAbi {
     }
 
     /// Returns the calling thread's presence on slow paths, or a shared presence if the thread has
-    /// no state.
+    /// none of its own.
     #[must_use]
     fn presence() -> &'static Presence {
         &OF_ALL

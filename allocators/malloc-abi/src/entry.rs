@@ -1,8 +1,8 @@
 //! C functions for any allocator. `export!` gives them their names.
 //!
-//! The functions that are inlined into entry points are short. Each ends with a call to a function
-//! of its own signature. The compiler turns this call into a jump, so that the fast path needs no
-//! stack frame.
+//! The functions that are inlined into entry points are short. Each ends with a call to a slow path
+//! with some of its own arguments. The compiler turns this call into a jump, so that the fast path
+//! needs no stack frame.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -24,7 +24,8 @@ fn set_errno(code: c_int) {
     unsafe { *libc::__errno_location() = code };
 }
 
-/// Converts the result of an allocator to that of a C function.
+/// Converts the result of an allocator to that of a C function: for `None`, sets `errno` to ENOMEM
+/// and returns null.
 #[inline]
 fn or_errno(block: Option<NonNull<u8>>) -> *mut c_void {
     match block {
@@ -42,8 +43,8 @@ pub fn malloc<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
-// This function is cold, but every process runs it. So it has its own section: the compiler would
-// place it among cold functions that few processes run.
+// This function and `free_slow` are cold, but every process runs them. So they have a section of
+// their own: otherwise the compiler would place them among cold functions that few processes run.
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = ".text.slow")]
@@ -81,19 +82,23 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     let Some(block) = NonNull::new(block.cast()) else {
         return;
     };
-    // SAFETY: by the contract of `free`, the block is live and the caller no longer uses it.
+    // SAFETY: by the contracts of `free` and `free_sized`, the block is live and the caller no
+    // longer uses it.
     keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
-/// Implements `free_sized`, and with an alignment `free_aligned_sized`.
+/// Implements `free_sized` if `alignment` is zero, and `free_aligned_sized` otherwise. Zero stands
+/// for an unknown alignment of at most [`MIN_ALIGNMENT`].
 ///
 /// # Safety
 ///
-/// The conditions of C's `free` hold. The block was allocated with this size and alignment.
+/// The conditions of C's `free` hold. The block was allocated with this size and alignment, or was
+/// last reallocated to this size.
 #[inline(always)]
 pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignment: usize) {
     // SAFETY: by this function's contract, `block` is null, or a live block that the caller no
-    // longer uses.
+    // longer uses. It was allocated with this size and alignment, or was last reallocated to this
+    // size.
     unsafe {
         if !A::deallocate_sized_fast(block.cast(), size, alignment.max(MIN_ALIGNMENT)) {
             free_slow::<A>(block);
@@ -130,12 +135,12 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
     if size > MAX_SIZE {
         return out_of_memory();
     }
-    // SAFETY: by this function's contract, the block is live, and the caller does not use it again
-    // unless null is returned.
+    // SAFETY: by this function's contract, the block is live, no other thread uses it during the
+    // call, and the caller does not use it again unless null is returned.
     match unsafe { A::reallocate_fast(old, size) } {
         Some(block) => block.as_ptr().cast(),
-        // SAFETY: by this function's contract, the block is live, and the caller does not use it
-        // again unless null is returned.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again unless null is returned.
         None => keeping_errno_unless_null(|| unsafe { reallocate::<A>(old, size) }),
     }
 }
@@ -157,8 +162,9 @@ pub unsafe fn reallocarray<A: MallocAbi>(
     }
 }
 
-/// Implements `memalign`. As in glibc, rounds an alignment up to a power of two. The largest power
-/// of two is valid, but no block can have that alignment.
+/// Implements `memalign`. As in glibc, rounds an alignment up to a power of two. If no power of two
+/// is large enough, sets `errno` to EINVAL. Alignments above half of [`MAX_SIZE`] are valid, but no
+/// block can have them, so `errno` is ENOMEM.
 pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     match alignment.checked_next_power_of_two() {
         Some(alignment) if alignment <= MAX_SIZE / 2 => {
@@ -175,8 +181,8 @@ pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// Implements `aligned_alloc`. An alignment that is not a power of two is an error here; the
-/// standard also permits undefined behaviour. The size need not be a multiple of the alignment.
+/// Implements `aligned_alloc`. An alignment that is not a power of two is an error (EINVAL); C11
+/// left the behaviour undefined. The size need not be a multiple of the alignment.
 pub fn aligned_alloc<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     if alignment.is_power_of_two() {
         return memalign::<A>(alignment, size);
@@ -185,8 +191,8 @@ pub fn aligned_alloc<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void
     null_mut()
 }
 
-/// Implements `posix_memalign`. Returns the error number and does not change `errno`. Writes to
-/// `place` only on success.
+/// Implements `posix_memalign`. Returns zero or the error number, and does not change `errno`.
+/// Writes to `place` only on success.
 ///
 /// # Safety
 ///

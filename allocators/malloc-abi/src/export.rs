@@ -15,8 +15,8 @@ macro_rules! panic_handler {
     };
 }
 
-/// Exports the whole C and C++ allocation ABI for an allocator, and runs its
-/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers. For a
+/// Exports the whole C and C++ allocation ABI for an allocator, and registers its
+/// [`start`](crate::MallocAbi::start) and [`stop`](crate::MallocAbi::stop) functions. For a
 /// `cdylib` crate.
 #[macro_export]
 macro_rules! export {

@@ -5,8 +5,8 @@
 //! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
 //! number of live blocks and the offset of the next block. So every change of a chunk is one atomic
 //! step. A chunk is reused when its last block is freed. The child can continue from any step at
-//! which the process forked. For each thread of the parent, it loses at most the block that the
-//! thread was about to get.
+//! which the process forked. If another thread of the parent was allocating or freeing at that
+//! moment, the child loses that thread's block, and the block's chunk is not reused.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -21,8 +21,8 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::{Access, Pages};
 
-/// Alignment of every chunk, and size of every chunk that has no larger block. Every block begins
-/// within this distance of its chunk's header.
+/// Alignment of every chunk, and size of every chunk whose first block fits into this size. Every
+/// block begins within this distance of its chunk's header.
 pub const CHUNK: usize = 1 << 20;
 /// Alignment of blocks, and bytes before each block for its size and mark.
 const GRAIN: usize = 16;
@@ -52,22 +52,22 @@ struct Chunk {
     /// Always null. An allocator's `free` may read the first word at a multiple of 1 MiB; null
     /// shows that the block is not its own.
     foreign: *mut u8,
-    /// Chunk that was added before this one.
+    /// Chunk that was added before this one, or null.
     next: *mut Chunk,
-    /// Bytes of the whole chunk.
+    /// Bytes of the whole chunk, including this header.
     size: usize,
     /// Whether the chunk holds blocks of at least [`LARGE`] bytes; otherwise it holds only smaller
     /// blocks.
     large: bool,
     /// Upper half: number of live blocks. Lower half: offset of the free room, or [`CLAIMED`].
     state: AtomicU64,
-    /// Whether more than [`KEPT`] bytes may be resident.
+    /// Whether more than [`KEPT`] bytes may be resident when the chunk becomes empty.
     resident: AtomicBool,
 }
 
 const _: () = assert!(size_of::<Chunk>() <= FIRST as usize);
 
-/// Header of a block.
+/// Header of a block, directly before its first byte.
 #[derive(Debug)]
 #[repr(C)]
 struct Prefix {
@@ -111,7 +111,7 @@ impl Fallback {
     }
 
     /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two;
-    /// `None` if the system is out of memory. The contents are undefined.
+    /// `None` if out of memory or if the size is too large. The contents are undefined.
     pub fn allocate(
         &self,
         pages: &impl Pages,
@@ -120,7 +120,8 @@ impl Fallback {
     ) -> Option<NonNull<u8>> {
         let size = size.max(1).checked_next_multiple_of(GRAIN)?;
         let alignment = alignment.max(GRAIN);
-        // Acquire: pairs with the release below, so that this thread sees the header.
+        // Acquire: pairs with the release in `allocate_elsewhere`, so that this thread sees the
+        // header.
         let current = NonNull::new(self.current[usize::from(size >= LARGE)].load(Acquire));
         current
             .and_then(|chunk| take(chunk, size, alignment))
@@ -150,7 +151,7 @@ impl Fallback {
     }
 
     /// Frees the block at `address`, if the fallback allocated it. If the chunk is then empty,
-    /// purges it unless `keep` is true, which means that the memory will soon be needed again.
+    /// purges it, unless `keep` is true because the memory will soon be needed again.
     #[cold]
     pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
         let Some(chunk) = self.chunk_of(address) else {
@@ -161,7 +162,8 @@ impl Fallback {
         };
         // SAFETY: the prefix lies in the chunk, whose memory is never unmapped.
         let mark = unsafe { &(*prefix.as_ptr()).mark };
-        // AcqRel: if two threads free the block, only one exchange succeeds.
+        // If two threads free the block, only one exchange succeeds. The ordering does not matter,
+        // because `give` orders the free before the reuse of the room.
         let was_live = mark
             .compare_exchange(address ^ LIVE, address ^ FREED, AcqRel, Relaxed)
             .is_ok();
@@ -174,8 +176,8 @@ impl Fallback {
         Freed::Done
     }
 
-    /// Returns the usable bytes of the block at `address`; `None` if the fallback did not allocate
-    /// it.
+    /// Returns the usable bytes of the live block at `address`; `None` if another allocator
+    /// allocated it.
     #[must_use]
     pub fn usable_size(&self, address: usize) -> Option<usize> {
         let prefix = prefix_of(self.chunk_of(address)?, address)?;
@@ -196,8 +198,8 @@ impl Fallback {
             .for_each(|chunk| purge(chunk, pages));
     }
 
-    /// Releases the chunks that threads of the parent were purging. Must be called only in the
-    /// child of a fork.
+    /// In the child of a fork, makes the chunks that threads of the parent were purging usable
+    /// again.
     #[cold]
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {
@@ -326,7 +328,7 @@ const fn unpack(state: u64) -> (u32, u32) {
     ((state >> 32) as u32, state as u32)
 }
 
-/// Allocates a block in a chunk; `None` if the chunk has no room.
+/// Allocates a block in a chunk; `None` if the chunk has no room or is being purged.
 fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<u8>> {
     // SAFETY: chunks are never unmapped; the size does not change.
     let (state, bytes) = unsafe { (&(*chunk.as_ptr()).state, (*chunk.as_ptr()).size) };
@@ -397,8 +399,8 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     }
 }
 
-/// Returns a chunk's memory to the system, if the chunk is empty and more than [`KEPT`] bytes may
-/// be resident.
+/// Returns a chunk's memory except its first page to the system, if the chunk is empty and more
+/// than [`KEPT`] bytes may be resident.
 fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     // SAFETY: chunks are never unmapped; the size does not change.
     let (header, bytes) = unsafe { (&*chunk.as_ptr(), (*chunk.as_ptr()).size) };
@@ -415,8 +417,8 @@ fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     }
     header.resident.store(false, Relaxed);
     let page = pages.page_size();
-    // SAFETY: the chunk consists of whole pages and has no block, and no thread takes a block until
-    // the store below.
+    // SAFETY: the chunk consists of whole pages, and its header lies on the first page. It has no
+    // live block, and no thread takes a block until the store below.
     unsafe { pages.purge(chunk.cast::<u8>().add(page), bytes - page) };
     // Release: pairs with the acquire in `take`.
     header.state.store(empty, Release);

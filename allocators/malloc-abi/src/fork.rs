@@ -27,7 +27,8 @@ extern "C" fn prepare<A: MallocAbi>() {
 
 #[cold]
 extern "C" fn parent<A: MallocAbi>() {
-    // SAFETY: this thread closed the gate in `prepare`.
+    // SAFETY: this thread closed the gate in `prepare`, or in a child is the copy of the thread
+    // that did.
     keeping_errno(|| unsafe { A::fork_gate().open(A::presence(), &Linux) });
 }
 
@@ -48,11 +49,11 @@ impl ForkGate {
     /// Registration may allocate, so the first allocation makes this call only when the allocator
     /// is ready. [`MallocAbi::start`] also calls it.
     ///
-    /// Before a fork, the C library calls handlers in the reverse order of their registration.
-    /// Another library's handler may wait for a lock whose holder allocates, so the gate should
-    /// close after all other handlers have run. The allocator's handlers must therefore be
-    /// registered first, at the first allocation. The constructor of a preloaded library would be
-    /// too late, because it runs after the constructors of the program's libraries.
+    /// Before a fork, the C library calls the prepare handlers in the reverse order of their
+    /// registration. Another library's handler may wait for a lock whose holder allocates, so the
+    /// gate should close after all other handlers have run. The allocator's handlers must therefore
+    /// be registered first, at the first allocation. The constructor of a preloaded library would
+    /// be too late, because it runs after the constructors of the program's libraries.
     pub fn register<A: MallocAbi>(&self) {
         if !self.is_first_to_register() {
             return;

@@ -104,7 +104,7 @@ struct Deferred {
     subject: NonNull<u8>,
 }
 
-/// Gate of one allocator.
+/// Fork gate of one allocator, or of several that share their structures.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct ForkGate {
@@ -126,7 +126,7 @@ struct Rest {
     /// Calls deferred until the gate opens.
     deferred: AtomicPtr<Deferred>,
     fallback: Fallback,
-    /// Whether handlers were registered with the C library.
+    /// Whether a thread has begun to register the fork handlers.
     registered: AtomicBool,
 }
 
@@ -189,19 +189,20 @@ impl ForkGate {
     /// Frees a block that the fallback allocated.
     #[cold]
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
-        // Relaxed: only a hint.
+        // Relaxed: only decides whether an empty chunk is purged now or after the fork.
         let forking = self.forking.load(Relaxed) != 0;
         self.rest.fallback.free(pages, address, forking)
     }
 
-    /// Begins a slow path; returns `None` while another thread forks. `presence` is the calling
+    /// Begins a slow path; returns `None` while another thread forks. If the thread has its own
+    /// presence, a slow path nested in another one always begins. `presence` is the calling
     /// thread's own or shared presence.
     #[inline]
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
         if presence.is_shared {
-            // A refused thread must not raise a shared count, for which the forking thread waits.
-            // Relaxed: checked again below.
+            // Check the gate before raising a shared count: the forking thread waits until that
+            // count is zero. Relaxed: checked again below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -226,16 +227,17 @@ impl ForkGate {
             }
         }
         let inside = Inside(presence);
-        // SeqCst: follows the store of the presence (see the module), and if the fork is over, the
-        // store in `open`.
+        // SeqCst: orders this load after the store of the presence (see the module). If the fork is
+        // over, pairs with the store in `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
 
-    /// Closes the gate and waits until no other thread is on a slow path. The caller itself may be
-    /// on a slow path, if a signal handler forks; `own` is its presence. `each` visits all
-    /// presences, with shared ones first, because a thread with a shared presence may be about to
-    /// get its own. A caller that is on a slow path with a shared presence deadlocks.
+    /// Closes the gate and waits until no other thread is on a slow path. If the caller has already
+    /// closed the gate, only counts the nested fork. The caller itself may be on a slow path, if a
+    /// signal handler forks; `own` is its presence. `each` visits all presences, with shared ones
+    /// first, because a thread with a shared presence may be about to get its own. A caller that is
+    /// on a slow path with a shared presence deadlocks.
     #[cold]
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         let thread = thread_pointer();
@@ -262,15 +264,16 @@ impl ForkGate {
         });
     }
 
-    /// Opens the gate in the parent, after the fork, and runs the deferred calls.
+    /// Opens the gate in the parent, after the fork, and runs the deferred calls. After a nested
+    /// fork, only counts down.
     ///
     /// # Safety
     ///
-    /// The calling thread closed the gate.
+    /// The calling thread closed the gate, or in a child is the copy of the thread that did.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
-        // Relaxed: only this thread stores its own number. If the number differs, a fork handler
-        // has forked this process, and its gate is already open.
+        // Relaxed: only this thread stores its own number. If the number differs, this process is
+        // the child of a fork that a fork handler made, and its gate is already open.
         if self.forking.load(Relaxed) != thread_pointer() {
             return;
         }
@@ -326,8 +329,9 @@ impl ForkGate {
         self.run_deferred(own, pages);
     }
 
-    /// Calls `run` with `subject` once no thread forks: now, or later in the forking thread. If out
-    /// of memory for the record, the call is lost.
+    /// Calls `run` with `subject` once no other thread forks: now, or later in another thread. If
+    /// out of memory for the record, the call is lost. `own` is the calling thread's own or shared
+    /// presence.
     ///
     /// # Safety
     ///
@@ -365,8 +369,8 @@ impl ForkGate {
             }
         }
         fence_in_models();
-        // If the forking thread checked for deferred calls before this call was added, it had
-        // already opened the gate.
+        // If the forking thread last checked for deferred calls before this call was added, it had
+        // already opened the gate. This thread must then run the call.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);
         }
@@ -375,7 +379,9 @@ impl ForkGate {
     /// Runs the deferred calls. If another thread forks, leaves them to that thread.
     #[cold]
     fn run_deferred(&self, own: &Presence, pages: &impl Pages) {
-        // SeqCst: follows the store that opened the gate.
+        // SeqCst: after `open` has opened the gate, this load follows that store, and `defer` adds
+        // its call before it checks the gate. So one of the two threads sees the other's store. The
+        // other callers need no ordering here.
         if self.rest.deferred.load(SeqCst).is_null() {
             return;
         }
@@ -385,8 +391,8 @@ impl ForkGate {
         // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate.
-            // The fallback allocated the memory.
+            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate and
+            // so may run each call once. The fallback allocated the memory.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;

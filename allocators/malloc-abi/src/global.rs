@@ -10,13 +10,13 @@ use crate::slow_path::{allocate, allocate_zeroed, reallocate};
 use crate::{MIN_ALIGNMENT, MallocAbi};
 
 /// Makes an allocator the `#[global_allocator]` of a Rust program. Also registers its
-/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers, as
+/// [`start`](crate::MallocAbi::start) and [`stop`](crate::MallocAbi::stop) functions, as
 /// [`export!`](crate::export) does for a library. Write `global_allocator!(Allocator);` once, in
 /// the program or in a crate that it links.
 ///
 /// Code in other languages in the process still allocates with the C library's `malloc`. A shared
-/// library that contains the allocator must stay loaded (`-z nodelete`), because the handlers stay
-/// registered.
+/// library that contains the allocator must stay loaded (`-z nodelete`), because its fork handlers
+/// stay registered.
 #[macro_export]
 macro_rules! global_allocator {
     ($allocator:ty) => {
@@ -41,8 +41,9 @@ impl<A> Global<A> {
     ///
     /// # Safety
     ///
-    /// `register!` registers the allocator in the same program. Without its fork handlers, a child
-    /// might find locks held and structures half changed by threads that do not exist in it.
+    /// `register!` registers the allocator in the same program. Its `start` registers the fork
+    /// handlers, without which a child might find locks held and structures half changed by threads
+    /// that do not exist in it.
     #[must_use]
     pub const unsafe fn registered() -> Self {
         Self(PhantomData)
@@ -88,8 +89,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: by the contract of `dealloc`, `block` was allocated with this layout, and the
-        // caller no longer uses it.
+        // SAFETY: by the contract of `dealloc`, `block` was allocated with this layout or last
+        // reallocated to its size, and the caller no longer uses it.
         unsafe { free_sized::<A>(block.cast(), layout.size(), layout.align()) };
     }
 
@@ -99,7 +100,9 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
-            // SAFETY: the block is live, by the contract of `realloc`, so it is not null.
+            // SAFETY: by the contract of `realloc`, the block is live, so it is not null. No other
+            // thread uses it during the call, and the caller does not use it again unless null is
+            // returned.
             return unsafe {
                 let block = NonNull::new_unchecked(block);
                 let fast = A::reallocate_fast(block, new_size);
@@ -108,8 +111,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         }
         let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {
-            // SAFETY: the blocks are different and have at least the copied size, and the caller no
-            // longer uses the old block.
+            // SAFETY: the blocks are different and have at least the copied size. The old block has
+            // this layout, and the caller no longer uses it.
             unsafe {
                 block.copy_to_nonoverlapping(moved, layout.size().min(new_size));
                 self.dealloc(block, layout);

@@ -17,10 +17,12 @@
 //! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined,
 //! with one jump to the slow path. This crate handles all details of the ABI (`errno`, overflow,
 //! new-handlers, exceptions, forks) on slow paths. While a thread forks, no other thread waits:
-//! [`fork_gate`] keeps the others out of the allocator, and they allocate from the [`fallback`].
+//! [`fork_gate`] keeps the others off the allocator's slow paths, and they allocate from the
+//! [`fallback`].
 //!
 //! Two further tools are for allocators with per-thread state: [`thread_slot!`], a thread-local
-//! pointer that costs two instructions and never allocates, and [`ThreadExit`].
+//! pointer that never allocates and costs two instructions on x86-64, and [`ThreadExit`], which
+//! detects the end of a thread.
 
 #![no_std]
 

@@ -2,11 +2,11 @@
 //!
 //! As long as a new-handler is installed, it is called and the allocation retried; the handler may
 //! throw. Without a handler, `std::bad_alloc` is thrown. The library must not load a C++ runtime
-//! into a C program. So the runtime's functions are weak symbols, which are null without a runtime.
-//! The exception must not pass through a frame that cannot be unwound. So the loop is written in
-//! assembly, with unwind information, and throws with a jump. The Rust functions that call it end
-//! with a call to a function of their own signature, which the optimiser turns into a jump. In
-//! debug builds, which unwind, they are also `C-unwind`.
+//! into a C program. So the runtime's functions are weak symbols, which are null without a runtime,
+//! or are looked up by name. The exception must not pass through a frame that cannot be unwound. So
+//! the loop is written in assembly, with unwind information, and throws with a jump. The Rust
+//! functions that call the loop end with this call, which the optimiser turns into a jump. Builds
+//! whose panics unwind, such as debug builds, declare the loop `C-unwind`.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -17,7 +17,8 @@ use crate::contract::keeping_errno;
 use crate::slow_path::allocate;
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
-/// Function that tries once to allocate a block, given its size and alignment.
+/// Function that tries once to allocate a block, given its size and alignment. Returns null on
+/// failure.
 type Attempt = extern "C" fn(usize, usize) -> *mut c_void;
 
 // Intel syntax is Rust's default here. Callee-saved registers hold the loop's values.
@@ -155,9 +156,9 @@ core::arch::global_asm!(
     thrower = sym thrower,
 );
 
-// Catches all exceptions of a new-handler. Only the call below can throw in this frame, so
-// `catch_all` needs no tables. It resumes at the frame's second exit, with the exception in the
-// first result register.
+// Calls `heapdrome_new_or_throw`, and returns null if that throws. Only this call can throw in this
+// frame, so `catch_all` needs no tables. It resumes at the frame's second exit, with the exception
+// in the first result register.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak __cxa_begin_catch",
@@ -280,7 +281,8 @@ unsafe extern "C" fn catch_all(
 type SetRegister = unsafe extern "C" fn(*mut c_void, c_int, usize);
 type SetAddress = unsafe extern "C" fn(*mut c_void, usize);
 
-/// Returns two functions of the process's unwinder, against which this library is not linked.
+/// Returns two functions of the process's unwinder, against which this library is not linked;
+/// `None` if it finds no unwinder.
 fn unwinder() -> Option<(SetRegister, SetAddress)> {
     let set_register = find(c"_Unwind_SetGR", c"libgcc_s.so.1")?;
     let set_address = find(c"_Unwind_SetIP", c"libgcc_s.so.1")?;
@@ -294,7 +296,7 @@ fn unwinder() -> Option<(SetRegister, SetAddress)> {
 }
 
 /// Returns a function from the default scope, or from `library` if the process has loaded it, for
-/// example for a plugin.
+/// example for a plugin. Returns `None` if neither has the function.
 fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: the names are NUL-terminated. RTLD_NOLOAD runs no code. The handle is never closed,
     // so the function is not unloaded.

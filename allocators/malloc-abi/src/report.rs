@@ -8,9 +8,9 @@ use heapdrome_pages::{Access, Linux, Pages};
 
 use crate::{MallocAbi, Statistics};
 
-/// Maximum number of bytes of a report.
+/// Maximum number of bytes of a report, including a terminating NUL.
 const LARGEST: usize = 64 << 10;
-/// Width of a column of text.
+/// Width of a column of text, in characters.
 const COLUMN: usize = 13;
 
 /// Format of a report.
@@ -28,9 +28,9 @@ pub enum Form {
 /// Description of a table in a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
-    /// Name of the table.
+    /// Name of the table in JSON and XML, such as `classes`.
     pub name: &'a str,
-    /// Name of one row.
+    /// Name of the XML element of a row, such as `class`.
     pub row: &'a str,
     /// Names of the columns.
     pub columns: &'a [&'a str],
@@ -192,7 +192,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Writes a decimal number, padded with spaces to `width`.
+    /// Writes a decimal number, padded on the left with spaces to `width`, at most 20.
     #[cold]
     fn number(&mut self, mut number: usize, width: usize) {
         let mut digits = [b' '; 20];
@@ -226,7 +226,7 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
 }
 
 /// Appends a report to a file. Writes the report to standard error if `file` is `None` or cannot be
-/// written.
+/// written completely.
 #[cold]
 pub fn write_report<A: MallocAbi>(form: Form, file: Option<&CStr>) {
     with_report::<A, _>(form, |report| {

@@ -10,7 +10,8 @@ use crate::fallback::Freed;
 use crate::fork_gate::Inside;
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
-/// Begins a slow path of `A`; returns `None` while another thread forks.
+/// Begins a slow path of `A`; returns `None` while another thread forks (see
+/// [`ForkGate::enter`](crate::ForkGate::enter)).
 #[inline]
 pub fn enter<A: MallocAbi>() -> Option<Inside<'static>> {
     A::fork_gate().enter(A::presence())
@@ -21,7 +22,8 @@ fn allocate_from_fallback<A: MallocAbi>(size: usize, alignment: usize) -> Option
     A::fork_gate().fallback().allocate(&Linux, size, alignment)
 }
 
-/// Returns a block of at least `size` bytes; `None` if the size is too large or out of memory.
+/// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two; `None` if
+/// the size is too large or out of memory.
 #[inline]
 pub fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     if size > MAX_SIZE {
@@ -49,7 +51,7 @@ pub fn allocate_zeroed<A: MallocAbi>(size: usize) -> Option<NonNull<u8>> {
     Some(block)
 }
 
-/// Resizes a block, and moves it if necessary.
+/// Resizes a block as [`MallocAbi::reallocate`] does.
 ///
 /// # Safety
 ///
@@ -60,8 +62,8 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     if kept.is_none()
         && let Some(_inside) = enter::<A>()
     {
-        // SAFETY: the block is live, by this function's contract, and the fallback did not allocate
-        // it.
+        // SAFETY: by this function's contract, the conditions of `MallocAbi::reallocate` hold,
+        // because the fallback did not allocate the block.
         return unsafe { A::reallocate(block, size) };
     }
     // SAFETY: the closure runs only for a block that the fallback did not allocate, so this is a
@@ -103,8 +105,9 @@ pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
     }
 }
 
-/// Frees a block that the fallback allocated. Returns false, without any change, for every other
-/// block.
+/// Frees a block that the fallback allocated. Returns false, without any change, for a block of the
+/// allocator. Aborts the process if the address lies in the fallback's memory but no live block
+/// begins there.
 #[cold]
 fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
     match A::fork_gate().free_fallback(&Linux, block.addr().get()) {
@@ -140,11 +143,11 @@ pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     })
 }
 
-/// Calls `run` with `subject` once no thread forks, perhaps in another thread.
+/// Calls `run` with `subject` once no other thread forks, perhaps in another thread.
 ///
 /// # Safety
 ///
-/// Any thread may call `run` once with `subject`.
+/// Any thread that has entered the gate of `A` may call `run` once with `subject`.
 #[cold]
 pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<u8>) {
     // SAFETY: this function's contract is that of `ForkGate::defer`.
@@ -163,7 +166,8 @@ pub unsafe fn end_thread<A: MallocAbi>(end: unsafe fn(NonNull<u8>), state: NonNu
     match enter::<A>() {
         // SAFETY: `end` may be called once with `state`, by this function's contract.
         Some(_inside) => unsafe { end(state) },
-        // SAFETY: any thread may call `end` once with `state`, by this function's contract.
+        // SAFETY: any thread inside the gate may call `end` once with `state`, by this function's
+        // contract.
         None => unsafe { defer::<A>(end, state) },
     }
 }

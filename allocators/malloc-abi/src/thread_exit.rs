@@ -45,7 +45,8 @@ impl ThreadExit {
     }
 
     /// Begins a call of the destructor. Returns the state in the second round; in the first round,
-    /// arms the key again and returns `None`, and the destructor must return at once.
+    /// arms the key again and returns `None`, and the destructor must return at once. If the key
+    /// cannot be armed again, returns the state in the first round.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! Helpers for the models in `tests`, and the allocators' sources that these compile.
+//! Helpers for the models in `tests`, and the allocators' sources that the models compile.
 
 pub mod scene;
 

@@ -14,7 +14,8 @@ use heapdrome_pages::Simulated;
 /// Back-end that the threads of a model share.
 pub type Shared = Arc<Heaps<Simulated>>;
 
-/// Settings of models: small arenas, no decay, and magazines with at most 14 blocks of [`many`].
+/// Settings of models: small arenas, no decay, and magazines with at most 14 blocks of the class
+/// [`many`].
 pub const SETTINGS: Settings = Settings {
     arena: 0,
     decay: u64::MAX,
@@ -89,7 +90,8 @@ pub fn give_all(
     class: SizeClass,
     blocks: &mut [*mut u8],
 ) {
-    // SAFETY: the blocks belong to the model, which no longer uses them.
+    // SAFETY: callers pass allocated blocks of `class`, which are on no list of free blocks and
+    // which the model no longer uses.
     let blocks = unsafe { FreeBlocks::new(class, blocks) };
     assert!(backend.shards.give(home, blocks).is_ok());
 }

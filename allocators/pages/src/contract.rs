@@ -19,9 +19,10 @@ pub enum Access {
 pub enum Placed {
     /// The range is reserved.
     Done,
-    /// Another mapping occupies part of the range.
+    /// Another mapping occupies at least part of the range.
     Occupied,
-    /// The system lacks address space, or cannot place mappings at given addresses.
+    /// The system lacks address space, committed memory or mappings, or cannot place mappings at
+    /// given addresses.
     Refused,
 }
 
@@ -37,7 +38,7 @@ pub enum Advice {
 /// Whether a mapping may move when its size changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remap {
-    /// The mapping must not move; otherwise the call fails.
+    /// The mapping must not move. The call fails if the mapping cannot grow where it is.
     InPlace,
     /// The mapping may move to any multiple of the page size.
     MayMove,
@@ -50,11 +51,11 @@ pub enum Remap {
 ///
 /// Every range is given by its start and its size in bytes. Both are multiples of
 /// [`page_size`](Self::page_size), the size is not zero, and `start + size` does not overflow.
-/// Below, this is called *a range*. A range *of a reservation* lies wholly in memory that `reserve`
-/// or `remap` returned and that has not been released since; it may span several adjacent
-/// reservations.
+/// Below, this is called *a range*. A range *of a reservation* lies wholly in memory that
+/// `reserve`, `reserve_at`, `remap` or `detach` reserved and that has not been released since; it
+/// may span several adjacent reservations.
 ///
-/// No function changes `errno`, allocates, or unwinds.
+/// No function changes `errno`, calls the allocator that uses it, or unwinds.
 ///
 /// # Safety
 ///
@@ -73,9 +74,9 @@ pub unsafe trait Pages: Sync {
     /// `None` if the system lacks address space, committed memory, or mappings.
     fn reserve(&self, size: usize, alignment: usize, access: Access) -> Option<NonNull<u8>>;
 
-    /// Returns the start of a free range at a multiple of `alignment`, at addresses that the system
-    /// uses last for other mappings. Does not reserve the range. Returns `None` if the system finds
-    /// no such range.
+    /// Returns the start of a range that is probably free, at a multiple of `alignment`, and at
+    /// addresses that the system uses last for other mappings. Does not reserve the range. Returns
+    /// `None` if the system cannot propose such a range.
     ///
     /// `size` is a multiple of the page size and not zero; `alignment` is a power of two.
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -83,15 +84,16 @@ pub unsafe trait Pages: Sync {
         None
     }
 
-    /// Reserves a range at an address that [`find_room`](Self::find_room) returned, or behind such
-    /// a range; otherwise like [`reserve`](Self::reserve). It never replaces an existing mapping.
+    /// Reserves a range at an address that [`find_room`](Self::find_room) returned, or at a higher
+    /// address in the range that it found. Never replaces an existing mapping. Otherwise like
+    /// [`reserve`](Self::reserve).
     fn reserve_at(&self, start: NonNull<u8>, size: usize, access: Access) -> Placed {
         let _ = (start, size, access);
         Placed::Refused
     }
 
-    /// Changes the access to a range. If it returns `false`, the access to parts of the range may
-    /// have changed.
+    /// Changes the access to a range. Returns `false` if the system refuses; the access to parts of
+    /// the range may then have changed.
     ///
     /// # Safety
     ///
@@ -100,8 +102,8 @@ pub unsafe trait Pages: Sync {
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool;
 
     /// Returns the memory behind a range to the system immediately. The range stays reserved, and
-    /// reads as zero. If it returns `false`, the contents are undefined, and the memory may or may
-    /// not have been returned.
+    /// reads as zero. Returns `false` if the system refuses; the contents are then undefined, and
+    /// parts of the memory may have been returned.
     ///
     /// # Safety
     ///
@@ -116,16 +118,20 @@ pub unsafe trait Pages: Sync {
     /// `start` and `size` are a range of a reservation.
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool;
 
-    /// Changes the size of a range. The contents move along, and added memory reads as zero. If the
-    /// range shrinks, its tail is released. Returns `None`, without any change, if the system
-    /// refuses.
+    /// Changes the size of a range, and moves it as `how` permits. Returns the new start. The
+    /// contents are kept up to the smaller size, and added memory reads as zero. Addresses of the
+    /// old range that the new range does not include are released.
+    ///
+    /// Returns `None` if the system refuses. The old range is then unchanged, but [`Remap::Onto`]
+    /// may have released its target and the tail of a range that was to shrink.
     ///
     /// # Safety
     ///
-    /// `start` and `size` are a range that one call of `reserve` or `remap` returned, with the same
-    /// access and advice throughout. `new_size` is a multiple of the page size and not zero. If the
-    /// result differs from `start`, the old range is released. A range to move onto is unused, and
-    /// does not overlap the old one.
+    /// `start` and `size` are a range that one call of `reserve`, `remap` or `detach` returned,
+    /// with the same access and advice throughout. `new_size` is a multiple of the page size and
+    /// not zero. No code uses the addresses that the call releases: the tail of a range that
+    /// shrinks, and the whole old range if it moves. The target of [`Remap::Onto`] has `new_size`
+    /// bytes, is a range of a reservation, is unused, and does not overlap the old range.
     unsafe fn remap(
         &self,
         start: NonNull<u8>,
@@ -134,9 +140,10 @@ pub unsafe trait Pages: Sync {
         how: Remap,
     ) -> Option<NonNull<u8>>;
 
-    /// Moves the memory behind a range to a new reservation of the same size and access, without
-    /// copying. The original range stays reserved, and reads as zero afterwards. Returns `None`,
-    /// without any change, if the system refuses or does not support this.
+    /// Moves the memory behind a range to a new reservation of the same size and access, and
+    /// returns the start of that reservation. Linux does not copy the memory. The original range
+    /// stays reserved, and reads as zero afterwards. Returns `None`, without any change, if the
+    /// system refuses or does not support this.
     ///
     /// # Safety
     ///

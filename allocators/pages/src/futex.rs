@@ -1,11 +1,12 @@
-//! Sleep until a word changes, and wakeups.
+//! Futex calls: sleep until a word changes, and wake a sleeping thread.
 
 use crate::atomic::AtomicU32;
 
 #[cfg(not(modelled))]
 use crate::KeepErrno;
 
-/// Sleeps while `word` is `value`, for at most `most` milliseconds if given; may return early.
+/// If `word` is `value`, sleeps until [`wake_one`], for at most `most` milliseconds if given. May
+/// return early.
 #[cfg(not(modelled))]
 pub(crate) fn wait(word: &AtomicU32, value: u32, most: Option<u64>) {
     let _errno = KeepErrno::new();
@@ -39,8 +40,8 @@ pub(crate) fn wake_one(word: &AtomicU32) {
 #[cfg(modelled)]
 pub(crate) use crate::atomic::futex_wake as wake_one;
 
-/// Sleeps for at most `milliseconds` while `word` is `value`. The thread that changes the word need
-/// not wake the sleeper.
+/// If `word` is `value`, sleeps for at most `milliseconds`. A thread that changes the word need not
+/// wake the sleeper, whose time limit ends the sleep.
 pub fn nap(word: &AtomicU32, value: u32, milliseconds: u64) {
     #[cfg(not(modelled))]
     wait(word, value, Some(milliseconds));

@@ -7,7 +7,8 @@
 //! can end. [`system`] has the other services that an allocator uses: a coarse clock, a random
 //! word, the environment, messages to standard error. [`thread_key`] detects the end of a thread.
 //!
-//! Nothing in this crate changes `errno`, and only functions that say so may allocate.
+//! No public function of this crate changes `errno`, except that [`thread_key::set`] may if it is
+//! out of memory. Only functions that say so, and `Simulated`, may allocate.
 //!
 //! The `libc` crate (`no_std`, without its default features) replaces hand-written declarations.
 //! Its constants and layouts are tested on every architecture.

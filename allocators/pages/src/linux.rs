@@ -23,7 +23,7 @@ fn protection(access: Access) -> libc::c_int {
     }
 }
 
-/// Flags for new, private memory. The system counts only its written pages.
+/// Flags for new, private memory. They request that the system count only its written pages.
 const ANONYMOUS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
@@ -36,7 +36,7 @@ fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
     NonNull::new(start.cast())
 }
 
-/// Unmaps `size` bytes; `size` may be zero.
+/// Unmaps `size` bytes; `size` may be zero. Returns false if the kernel refuses.
 ///
 /// # Safety
 ///
@@ -51,8 +51,8 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     let whole = size.checked_add(alignment - page)?;
     let start = map(whole, access)?.as_ptr();
     let head = start.align_offset(alignment);
-    // SAFETY: head is below alignment, so head + size lies within the new mapping. If the kernel
-    // refuses to unmap an edge, only address space is lost.
+    // SAFETY: head is at most alignment - page, so head + size lies within the new mapping, which
+    // no code uses yet. If the kernel refuses to unmap an edge, only address space is lost.
     unsafe {
         unmap(start, head);
         unmap(start.add(head + size), whole - head - size);
@@ -60,7 +60,8 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     }
 }
 
-// SAFETY: anonymous private mappings are new and zero, and belong only to this process.
+// SAFETY: new memory comes from anonymous private mappings: new, zeroed, aligned by `reserve`, and
+// with the requested access. The kernel keeps them until their owner changes them.
 unsafe impl Pages for Linux {
     #[inline]
     fn page_size(&self) -> usize {
@@ -93,10 +94,11 @@ unsafe impl Pages for Linux {
         map_aligned(size, alignment, page, access)
     }
 
-    /// Returns about half the address of a new mapping. The kernel places mappings from the highest
-    /// address downward, or from a third of the address space upward. In either case it reaches
-    /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
-    /// the result lies above the new mapping.
+    /// Returns about half the address of a new mapping, without checking that the range is free.
+    /// The kernel places mappings from the highest address downward, or from a third of the address
+    /// space upward. In either case, with addresses of 47 bits or more, it reaches the returned
+    /// address only after tens of terabytes. An emulator may begin at the lowest address; then the
+    /// result lies above the new mapping.
     ///
     /// Does not work with ThreadSanitizer, which keeps its shadow memory at these addresses and
     /// ends the program.
@@ -143,15 +145,15 @@ unsafe impl Pages for Linux {
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: by this function's contract, the caller owns the range, and no code relies on
-        // accesses that this call forbids.
+        // SAFETY: by this function's contract, this is a range of a reservation, and no code relies
+        // on accesses that this call forbids.
         unsafe { libc::mprotect(start.as_ptr().cast(), size, protection(access)) == 0 }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: by this function's contract, the caller owns the range, and no code needs its
-        // contents.
+        // SAFETY: by this function's contract, this is a range of a reservation whose contents no
+        // code needs.
         unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTNEED) == 0 }
     }
 
@@ -178,9 +180,9 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: by this function's contract, the caller owns the range, and no longer uses it if
-        // the result differs. The caller owns the target, which is unused. Without MREMAP_FIXED the
-        // kernel ignores the target.
+        // SAFETY: by this function's contract, one earlier call returned this range, and no code
+        // uses addresses that this call releases. The target is an unused range of a reservation.
+        // Without MREMAP_FIXED the kernel ignores the target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -192,8 +194,8 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         // Supported by Linux 5.7 and later; older kernels refuse.
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: by this function's contract, the caller owns the range, and no other code uses it
-        // during the call.
+        // SAFETY: by this function's contract, this is a range of a reservation, and no other code
+        // uses it during the call.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, size, flags) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -203,7 +205,8 @@ unsafe impl Pages for Linux {
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: by this function's contract, the caller owns the range and no longer uses it.
+        // SAFETY: by this function's contract, this is a range of a reservation that is no longer
+        // used.
         unsafe { unmap(start.as_ptr(), size) }
     }
 

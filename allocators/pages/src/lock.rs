@@ -1,8 +1,9 @@
 //! Lock for allocators: it allocates nothing, and can be held across a fork.
 //!
-//! While a lock is held for a fork, the forking thread may still take it, because other libraries'
-//! fork handlers run in that thread and may allocate. Each lock records separately whether it is
-//! held for a fork, because a process may have several allocators, each with its own handlers.
+//! While a lock is held for a fork, the forking thread may still take it with [`Lock::lock`],
+//! because other libraries' fork handlers run in that thread and may allocate. Each lock records
+//! separately whether it is held for a fork, because a process may have several allocators, each
+//! with its own handlers.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,
@@ -36,7 +37,8 @@ pub struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock lets only one thread at a time use the value.
+// SAFETY: at most one guard is alive at a time, and threads can share a guard only if `T` is
+// `Sync`.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
@@ -49,7 +51,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits until the lock is free, and takes it.
+    /// Waits until the lock is free, and takes it. In the thread that holds the lock for a fork,
+    /// returns a guard immediately.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         match self.try_lock() {
@@ -58,7 +61,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock if it is free.
+    /// Takes the lock if it is free. Otherwise returns `None`, even in the thread that holds it for
+    /// a fork.
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         // Acquire: pairs with the release in `unlock`, so that this thread sees the last holder's
@@ -131,7 +135,8 @@ impl<T> Lock<T> {
         {
             self.acquire_slowly();
         }
-        // Relaxed: only this thread compares the value with its own.
+        // Relaxed: every other thread compares this word only with its own number, which differs
+        // from this thread's.
         self.forking.store(thread_pointer(), Relaxed);
     }
 
@@ -143,7 +148,8 @@ impl<T> Lock<T> {
     /// The calling thread holds the lock for a fork, or in the child is the copy of the thread that
     /// held it. No guard of the lock is alive.
     pub unsafe fn release_after_fork(&self) {
-        // Relaxed: only this thread compares the value with its own.
+        // Relaxed: every other thread compares this word only with its own number, which is never
+        // zero.
         self.forking.store(0, Relaxed);
         self.unlock();
     }
@@ -196,14 +202,14 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread holds the lock.
+        // SAFETY: while this guard is alive, it is the only guard of the lock.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard's thread holds the lock.
+        // SAFETY: while this guard is alive, it is the only guard of the lock.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -225,7 +231,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-    /// Waits until a thread sleeps on the lock, or until `passed` is set.
+    /// Waits until a thread marks the lock as awaited before it sleeps, or until `passed` is set.
     fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
         while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
             std::thread::yield_now();

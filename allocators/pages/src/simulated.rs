@@ -1,5 +1,5 @@
 //! Simulated operating system. It gets memory from std's allocator, refuses requests on demand, and
-//! panics if a caller breaks the contract.
+//! panics if a caller passes a range that is not reserved.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -19,8 +19,8 @@ const LARGEST_ROOM: usize = 1 << 30;
 struct Region {
     memory: NonNull<u8>,
     layout: Layout,
-    /// One byte for each page, nonzero if the page is released. Bytes are fast under Miri, which
-    /// fills and compares many in one operation.
+    /// One byte for each page, nonzero if the page is not reserved. Bytes are fast under Miri,
+    /// which fills and compares many in one operation.
     released: std::vec::Vec<u8>,
     /// Number of pages that are still reserved.
     reserved: usize,
@@ -29,16 +29,17 @@ struct Region {
     is_room: bool,
 }
 
-/// Number of calls of each function.
+/// Numbers of calls of the functions named below. Calls of `find_room`, `advise` and `processor`
+/// are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Successful and refused calls of `reserve`.
+    /// Calls of `reserve` and `reserve_at`, whether granted or refused.
     pub reserve: usize,
     /// Calls of `protect`.
     pub protect: usize,
     /// Calls of `purge`.
     pub purge: usize,
-    /// Calls of `remap`.
+    /// Calls of `remap` and `detach`.
     pub remap: usize,
     /// Calls of `release`.
     pub release: usize,
@@ -55,13 +56,13 @@ struct State {
     calls: Calls,
 }
 
-/// Memory that a test can count, limit and inspect.
+/// Simulated system, whose memory a test can count, limit and inspect.
 #[derive(Debug)]
 pub struct Simulated {
     state: Mutex<State>,
 }
 
-// SAFETY: the pointers in the state are used only under the mutex.
+// SAFETY: any thread may access and free the regions, which are memory of std's allocator.
 unsafe impl Send for State {}
 
 impl Simulated {
@@ -114,7 +115,7 @@ impl Simulated {
         self.state().processors.insert(thread_pointer(), processor);
     }
 
-    /// Returns the number of calls of each function so far.
+    /// Returns the numbers of calls so far.
     #[must_use]
     pub fn calls(&self) -> Calls {
         self.state().calls
@@ -137,7 +138,8 @@ impl State {
 
     fn add_region(&mut self, size: usize, alignment: usize, is_room: bool) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(size, alignment.max(PAGE)).ok()?;
-        // SAFETY: the size is not zero.
+        // SAFETY: the size is not zero: `reserve` checks this, and callers of `find_room` ensure
+        // it.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         self.regions.insert(
             memory.addr().get(),
@@ -184,12 +186,12 @@ impl State {
         Placed::Done
     }
 
-    /// Calls `each` for every region that overlaps the range, with the first and last page of the
-    /// range in that region.
+    /// Calls `each` for every region that overlaps the range, with the index of the range's first
+    /// page in that region and the index behind its last page.
     ///
     /// # Panics
     ///
-    /// If part of the range is not reserved.
+    /// If the range does not consist of whole pages, is empty, or is not wholly reserved.
     fn parts(
         &mut self,
         start: NonNull<u8>,
@@ -251,14 +253,15 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         for region in self.regions.values() {
-            // SAFETY: the memory came from alloc_zeroed with this layout, and no code uses it after
-            // the system is dropped.
+            // SAFETY: the memory came from alloc_zeroed with this layout, and tests do not use a
+            // system's memory after they drop the system.
             unsafe { dealloc(region.memory.as_ptr(), region.layout) };
         }
     }
 }
 
-// SAFETY: std's allocator returns new, zeroed, aligned memory, which is kept until it is released.
+// SAFETY: std's allocator returns new, zeroed, aligned and writable memory, which is kept until it
+// is released.
 unsafe impl Pages for Simulated {
     fn page_size(&self) -> usize {
         PAGE
@@ -333,7 +336,8 @@ unsafe impl Pages for Simulated {
             return None;
         }
         let moved = state.reserve(new_size, PAGE)?;
-        // SAFETY: both ranges are reserved in this system, and a new range overlaps no old range.
+        // SAFETY: both ranges are reserved in this system. The new range is larger, and overlaps no
+        // old range.
         unsafe { moved.copy_from_nonoverlapping(start, size) };
         state.release(start, size);
         Some(moved)

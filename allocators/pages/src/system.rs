@@ -10,7 +10,8 @@ use crate::KeepErrno;
 #[must_use]
 pub fn thread_pointer() -> usize {
     let pointer: usize;
-    // SAFETY: the ABI keeps the control block's own address in its first word.
+    // SAFETY: `fs` points to the thread's control block, and the ABI keeps the block's own address
+    // in its first word. Reading the word has no effect.
     unsafe {
         core::arch::asm!("mov {}, fs:[0]", out(reg) pointer,
             options(pure, readonly, nostack, preserves_flags));
@@ -47,8 +48,8 @@ pub fn thread_pointer() -> usize {
 #[cfg(modelled)]
 pub use crate::atomic::thread_number as thread_pointer;
 
-/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds. Makes
-/// no system call.
+/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds.
+/// Normally makes no system call, because the vDSO answers.
 #[must_use]
 pub fn coarse_milliseconds() -> u64 {
     #[cfg(not(miri))]
@@ -89,11 +90,12 @@ pub fn usage() -> Option<Usage> {
     })
 }
 
-/// Divisor of time. Under Miri all code is slower by about this factor, and programs would
-/// otherwise look at the clock at every step.
+/// Divisor of clock readings. Code is slower by about this factor under Miri, where programs would
+/// otherwise find at every clock check that their interval has passed.
 const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
 
-/// Returns the time of a clock; 0 if the system has no such clock.
+/// Returns the time of a clock in microseconds, divided by [`SLOWER`]; 0 if the system has no such
+/// clock.
 fn microseconds(clock: libc::clockid_t) -> u64 {
     let _errno = KeepErrno::new();
     let mut now = libc::timespec {
@@ -125,7 +127,8 @@ fn membarrier(command: libc::c_int) -> bool {
     !cfg!(miri) && unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0
 }
 
-/// Returns the current limit on the process's address space in bytes; `None` if it is unlimited.
+/// Returns the current limit on the process's address space in bytes; `None` if it is unlimited or
+/// unknown.
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
@@ -164,12 +167,13 @@ pub fn processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Starts a detached thread that receives no signals. Returns false if the system refuses. May
-/// allocate with `malloc`.
+/// Starts a detached thread that calls `body` with null and receives no signals. Returns false if
+/// the system refuses. May allocate with `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     let _errno = KeepErrno::new();
-    // SAFETY: all structures are local and initialised before use. The new thread inherits the full
-    // signal mask; the calling thread's mask is restored at the end.
+    // SAFETY: all structures are local and initialised before use. `body` is a safe function, so it
+    // accepts null. The new thread inherits the full signal mask; the calling thread's mask is
+    // restored at the end.
     unsafe {
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
@@ -226,8 +230,9 @@ unsafe extern "C" {
 #[must_use]
 pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();
-    // SAFETY: environ is null or a null-terminated list of C strings, and no thread changes it, by
-    // the contract of this function.
+    // SAFETY: environ is null or a null-terminated list of C strings. By the contract of this
+    // function, no other thread changes it during the call, and the caller does not use the value
+    // after the variable has changed.
     unsafe {
         let mut entry = environ;
         if entry.is_null() {

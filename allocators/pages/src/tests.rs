@@ -17,7 +17,9 @@ fn keeps_the_contract(pages: &impl Pages) {
             .reserve(size, alignment, Access::ReadWrite)
             .expect("there is room");
         assert!(start.addr().get().is_multiple_of(alignment));
-        // SAFETY: the range was just reserved.
+        // SAFETY: the range was just reserved, and only this test uses it. No slice is used after
+        // the first write. After each call that moves memory, the test uses only ranges that are
+        // still reserved.
         unsafe {
             let mut looked_at = bytes(start, size)
                 .iter()
@@ -85,7 +87,7 @@ fn the_fake_refuses_beyond_its_limit() {
     assert!(fake.reserve(4096, 4096, Access::ReadWrite).is_none());
     fake.set_limit(16384);
     assert!(fake.reserve(4096, 4096, Access::ReadWrite).is_some());
-    // SAFETY: the range was reserved above.
+    // SAFETY: the range was reserved above and is unused.
     assert!(unsafe { fake.release(start, 8192) });
     assert_eq!(fake.reserved(), 4096);
 }

@@ -1,5 +1,5 @@
 //! Keys of thread-local values with a destructor that runs when a thread ends: the C library's, or
-//! loom's in models.
+//! simulated ones in models.
 
 use core::ffi::c_void;
 

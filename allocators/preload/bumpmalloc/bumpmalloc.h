@@ -1,7 +1,8 @@
 /* libbumpmalloc: the C and C++ allocation functions, implemented by an arena.
  *
- * Linking with -lbumpmalloc, or preloading the library, is enough: it provides malloc and related functions
- * under their own names. This header declares those that the C library's headers may lack. */
+ * Linking with -lbumpmalloc, or preloading the library, is enough: it provides malloc and related
+ * functions under their own names. This header declares those that the C library's headers may
+ * lack. */
 #ifndef BUMPMALLOC_H
 #define BUMPMALLOC_H
 

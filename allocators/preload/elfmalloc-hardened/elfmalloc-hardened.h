@@ -1,7 +1,9 @@
-/* libelfmalloc-hardened: the C and C++ allocation functions, implemented by elfmalloc with checks for misuse.
+/* libelfmalloc-hardened: the C and C++ allocation functions, implemented by elfmalloc with checks
+ * for misuse.
  *
- * Linking with -lelfmalloc-hardened, or preloading the library, is enough: it provides malloc and related functions
- * under their own names. This header declares those that the C library's headers may lack. */
+ * Linking with -lelfmalloc-hardened, or preloading the library, is enough: it provides malloc and
+ * related functions under their own names. This header declares those that the C library's headers
+ * may lack. */
 #ifndef ELFMALLOC_HARDENED_H
 #define ELFMALLOC_HARDENED_H
 

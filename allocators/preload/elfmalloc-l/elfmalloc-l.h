@@ -1,7 +1,9 @@
-/* libelfmalloc-l: the C and C++ allocation functions, implemented by elfmalloc with its thread-local cache.
+/* libelfmalloc-l: the C and C++ allocation functions, implemented by elfmalloc with its
+ * thread-local cache.
  *
- * Linking with -lelfmalloc-l, or preloading the library, is enough: it provides malloc and related functions
- * under their own names. This header declares those that the C library's headers may lack. */
+ * Linking with -lelfmalloc-l, or preloading the library, is enough: it provides malloc and related
+ * functions under their own names. This header declares those that the C library's headers may
+ * lack. */
 #ifndef ELFMALLOC_L_H
 #define ELFMALLOC_L_H
 

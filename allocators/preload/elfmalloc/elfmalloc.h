@@ -1,7 +1,8 @@
 /* libelfmalloc: the C and C++ allocation functions, implemented by elfmalloc.
  *
- * Linking with -lelfmalloc, or preloading the library, is enough: it provides malloc and related functions
- * under their own names. This header declares those that the C library's headers may lack. */
+ * Linking with -lelfmalloc, or preloading the library, is enough: it provides malloc and related
+ * functions under their own names. This header declares those that the C library's headers may
+ * lack. */
 #ifndef ELFMALLOC_H
 #define ELFMALLOC_H
 

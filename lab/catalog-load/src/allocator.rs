@@ -1,6 +1,7 @@
 //! The global allocator of the workload's binary.
 //!
-//! It passes every request on to the C library's `malloc`, so that a preloaded allocator serves it.
+//! Every request goes to the C library's `malloc`, so that a preloaded allocator can serve the
+//! request.
 
 #[cfg(not(feature = "stats"))]
 use std::alloc::System;
@@ -84,15 +85,15 @@ fn end(size: usize, alignment: usize) -> ! {
     let mut line = [0_u8; 160];
     let room = line.len();
     let mut rest = line.as_mut_slice();
-    // The buffer holds the longest possible text. A truncated line would still be readable.
+    // The buffer has room for the longest possible line, so the write cannot fail.
     let _ = writeln!(
         rest,
         "heapdrome-catalog: the allocator failed: it returned null for {size} bytes aligned to \
          {alignment}"
     );
     let length = room - rest.len();
-    // SAFETY: `length` is at most the length of `line`. `_exit` ends the process without running
-    // code that could allocate.
+    // SAFETY: the first `length` bytes of `line` are readable, because `length` is at most its
+    // length. `_exit` has no preconditions; unlike `exit`, it runs no code that could allocate.
     unsafe {
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length);
         libc::_exit(1)

@@ -24,8 +24,8 @@ pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
 /// Reads the headers of all data sets of a folder. The sets must have equal size and seed.
 ///
 /// # Errors
-/// Returns an error if there are no data. Also returns an error if the data are incomplete,
-/// foreign, of another version or visibly damaged.
+/// Returns an error if there are no data. Also returns an error if the data cannot be read, or are
+/// incomplete, foreign, of another version or visibly damaged.
 pub(crate) fn open(folder: &Path) -> Result<Vec<Set>, CatalogError> {
     if folder.join(UNFINISHED).exists() {
         return Err(CatalogError::Damaged {
@@ -71,8 +71,8 @@ pub(crate) fn first(folder: &Path, n: u32) -> Result<Vec<Set>, CatalogError> {
     Ok(sets)
 }
 
-/// Returns whether the data sets have the size and the seed of these settings, and are numerous
-/// enough.
+/// Returns whether the data sets have the size and the seed of these settings, and whether there
+/// are enough of them.
 pub(crate) fn serve(sets: &[Set], settings: &Settings) -> bool {
     let right = |set: &Set| {
         let identity = set.place.identity;

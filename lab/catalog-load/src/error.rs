@@ -11,11 +11,11 @@ pub enum CatalogError {
     /// A value is out of range.
     #[error("{option}: expected 1 to {most}, got {value}")]
     Parameter {
-        /// The option.
+        /// Option that sets the value, such as `-n`.
         option: &'static str,
-        /// Its value.
+        /// Rejected value.
         value: u32,
-        /// The maximum.
+        /// Maximum accepted value.
         most: u32,
     },
     /// There is too little memory.
@@ -28,23 +28,23 @@ pub enum CatalogError {
         what: String,
         /// The needed memory, with the margin for other allocators.
         needed: Bytes,
-        /// The available memory.
+        /// Memory available to this process.
         available: Bytes,
-        /// The source of the limit.
+        /// Source of the limit on the available memory.
         limit: &'static str,
     },
-    /// There are no data.
+    /// A folder holds no data of the workload.
     #[error("{} holds no data of the catalog workload; write some with gen-data first", path.display())]
     NoData {
-        /// The folder.
+        /// Folder without data.
         path: PathBuf,
     },
     /// A file has the wrong format.
     #[error("{} is not a file of the catalog workload: {reason}", path.display())]
     Foreign {
-        /// The file.
+        /// File with the wrong format.
         path: PathBuf,
-        /// The symptom.
+        /// Difference from the expected format.
         reason: String,
     },
     /// The data were written by another version.
@@ -53,19 +53,19 @@ pub enum CatalogError {
          gen-data, into another folder", path.display()
     )]
     OtherVersion {
-        /// The file.
+        /// File of the other version.
         path: PathBuf,
-        /// The version in the file.
+        /// Version of the data format in the file.
         found: u32,
-        /// The version that can be read.
+        /// Version of the data format that this program reads.
         expected: u32,
     },
-    /// A file is truncated or changed.
+    /// A file is truncated or changed, or the data in a folder are incomplete.
     #[error("{} is damaged: {reason}; remove its folder and rewrite the data with gen-data", path.display())]
     Damaged {
-        /// The file.
+        /// Damaged file, or folder with incomplete data.
         path: PathBuf,
-        /// The symptom.
+        /// Description of the damage.
         reason: String,
     },
     /// More data sets are requested than there are.
@@ -74,17 +74,17 @@ pub enum CatalogError {
          {asked}, into another folder", path.display()
     )]
     TooFewSets {
-        /// The requested number.
+        /// Requested number of data sets.
         asked: u32,
-        /// The existing number.
+        /// Number of data sets in the folder.
         have: usize,
-        /// The folder.
+        /// Folder of the data sets.
         path: PathBuf,
     },
     /// The data do not have the requested seed.
     #[error("the data in {} have seed {found}, not {asked}", path.display())]
     OtherSeed {
-        /// The folder.
+        /// Folder of the data.
         path: PathBuf,
         /// The seed of the data.
         found: u64,
@@ -94,9 +94,9 @@ pub enum CatalogError {
     /// The folder to write holds other data.
     #[error("{} already holds other data ({found}); name another folder, or remove it", path.display())]
     OtherData {
-        /// The folder.
+        /// Folder that holds the other data.
         path: PathBuf,
-        /// Its contents.
+        /// Settings of the other data, such as `n=8 size=100 seed=1`.
         found: String,
     },
     /// The folder to write already exists and was not written by gen-data.
@@ -105,23 +105,23 @@ pub enum CatalogError {
         path.display()
     )]
     InTheWay {
-        /// The path.
+        /// Path of the existing folder or file.
         path: PathBuf,
     },
     /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// File that could not be read.
         path: PathBuf,
-        /// The reason.
+        /// Error of the system.
         source: io::Error,
     },
     /// A file could not be written.
     #[error("cannot write {}: {source}; nothing was left behind", path.display())]
     Write {
-        /// The file.
+        /// File that could not be written.
         path: PathBuf,
-        /// The reason.
+        /// Error of the system.
         source: io::Error,
     },
     /// Another operation of the system failed.
@@ -129,7 +129,7 @@ pub enum CatalogError {
     Machine {
         /// The action that failed.
         what: &'static str,
-        /// The reason.
+        /// Error of the system.
         source: io::Error,
     },
     /// The user interrupted.
@@ -138,7 +138,7 @@ pub enum CatalogError {
     /// Memory no longer holds what was written to it.
     #[error("the allocator failed: {what}")]
     Corrupted {
-        /// The symptom.
+        /// Description of the change.
         what: String,
     },
 }

@@ -24,7 +24,7 @@ use crate::join::Tally;
 
 const MAGIC: &[u8; 8] = b"HDCATSET";
 const HEAD: usize = 64;
-/// Version of the data format.
+/// Version of the data format that this program writes and reads.
 const VERSION: u32 = 2;
 const ROW: usize = 24;
 
@@ -49,7 +49,7 @@ pub(crate) struct Place {
     pub(crate) identity: Identity,
 }
 
-/// Facts about a data set, found when its file was written.
+/// Facts about a data set that are computed while its file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// Number of entries.

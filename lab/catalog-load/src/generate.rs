@@ -267,7 +267,8 @@ mod tests {
         let ratio = |small: usize, large: usize| large as f64 / small as f64;
         let (items, bytes) = (ratio(small.0, large.0), ratio(small.1, large.1));
         assert!((8.3..9.7).contains(&items), "{items} instead of 9");
-        // Data that exist once per chapter have a larger share if chapters are short.
+        // Data that exist once per chapter have a larger share in the smaller set, whose chapters
+        // are short. The bytes therefore grow by less than the items.
         assert!((7.2..9.5).contains(&bytes), "{bytes} instead of 9");
         // There are 42 items per unit of size squared, and thus 420,000 at the default size.
         let per_unit = large.0 as f64 / (3.0 * 18.0 * 18.0);

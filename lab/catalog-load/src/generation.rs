@@ -32,8 +32,9 @@ pub(crate) enum Written {
 /// Writes a data folder, unless it already holds the requested data.
 ///
 /// # Errors
-/// Returns an error if the folder holds anything else, there is too little memory, the files cannot
-/// be written or read back, or the user interrupts. It then removes everything that it wrote.
+/// Returns an error if a value is out of range, the folder holds anything else, there is too little
+/// memory, the files cannot be written or do not read back as written, or the user interrupts. It
+/// then removes everything that it wrote.
 pub(crate) fn write(
     target: &Path,
     settings: &Settings,
@@ -50,13 +51,14 @@ pub(crate) fn write(
         std::fs::remove_file(&unfinished).map_err(|source| write_error(&unfinished, source))
     });
     if written.is_err() {
-        // The first error is reported; a folder that cannot be removed stays marked as unfinished.
+        // The error of the write is returned. An error of the removal is ignored.
         let _ = std::fs::remove_dir_all(target);
     }
     written.map(|()| Written::Now)
 }
 
-/// Creates the folder if there is none. Then creates a file in it that only one process can create.
+/// Claims the folder for this process: creates the folder if it does not exist, and in it the file
+/// [`UNFINISHED`]. Only one process can create that file.
 fn claim(target: &Path) -> Result<(), CatalogError> {
     match std::fs::create_dir(target) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -71,7 +73,8 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
         return Ok(());
     }
     if made.is_ok() {
-        // Another process has written its data since `existing` looked at the folder.
+        // Another process has written files since `existing` looked at the folder, or the folder
+        // cannot be read. So this process withdraws its claim.
         let _ = std::fs::remove_file(&unfinished);
     }
     Err(CatalogError::InTheWay {

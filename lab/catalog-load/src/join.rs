@@ -16,7 +16,7 @@ pub(crate) struct Loaded {
     pub(crate) details: Details,
 }
 
-/// Data set whose details are joined with its index. Categories are in the order of their names.
+/// Data set whose details are joined with its index. Categories are in the order of their headings.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) shelves: BTreeMap<(String, u32), Shelf>,
@@ -24,7 +24,7 @@ pub(crate) struct Joined {
     pub(crate) unmatched: u64,
 }
 
-/// Category with its entries in the order of their names. It records the thread that joined it.
+/// Category with its entries in the order of their names. It records the thread that completed it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) number: u32,

@@ -27,9 +27,9 @@
 //!    names. It formats a name and a URL for every item, with temporary strings as in typical code.
 //!    Tasks yield after every block and entry, and continue on any free thread. So a thread often
 //!    reads, frees or grows memory that another thread allocated.
-//! 2. When all sets of the chunk are joined, memory is at its peak. Their categories are divided
-//!    among as many tasks as there are sets, and each task gets some categories of every set. It
-//!    reads the names and URLs once more for the checksum, and drops everything.
+//! 2. When all sets of the chunk are joined, memory is at its peak. As many tasks as there are sets
+//!    drop them: the categories of each set are dealt to these tasks in turn. A task reads the
+//!    names and URLs of its categories once more for the checksum, and drops them.
 //!
 //! The next chunk begins when the previous one is completely dropped. The measured part lasts from
 //! the first task to the last drop. It excludes the start of the threads and the report.

@@ -15,13 +15,14 @@ use crate::model::Details;
 /// Executor on which any thread can spawn tasks.
 pub(crate) type Pool = Arc<Executor<'static>>;
 
-/// Number of blocks that are read ahead.
+/// Maximum number of blocks that were read and wait to be unpacked.
 const READ_AHEAD: usize = 2;
 
 /// Loads and joins a data set.
 ///
 /// # Errors
-/// Returns an error if the file of the data set cannot be read, is foreign or damaged.
+/// Returns an error if the file of the data set cannot be read, is foreign, damaged or of another
+/// version, or memory has changed.
 pub(crate) async fn load_and_join(pool: Pool, place: Place) -> Result<Joined, CatalogError> {
     let loaded = pool.spawn(load(Arc::clone(&pool), place)).await?;
     Ok(pool.spawn(join(loaded)).await)

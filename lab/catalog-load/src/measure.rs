@@ -27,8 +27,8 @@ pub(crate) struct Prepared {
 /// of the data. A requested seed must equal that of the data.
 ///
 /// # Errors
-/// Returns an error if a value is out of range, or the data are missing, foreign, damaged or too
-/// few.
+/// Returns an error if a value is out of range, or the data are missing, unreadable, incomplete,
+/// foreign, visibly damaged, too few, or of another version or seed.
 pub(crate) fn prepare(
     folder: &Path,
     asked: Settings,
@@ -64,7 +64,8 @@ pub(crate) fn prepare(
 /// Runs the workload and reports it.
 ///
 /// # Errors
-/// Returns an error if a data file cannot be read or is damaged, or memory has changed.
+/// Returns an error if the threads cannot be started, a data file cannot be read, is foreign,
+/// damaged or of another version, or memory has changed.
 pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogError> {
     let settings = &prepared.settings;
     let workers = Workers::start(settings.threads)?;

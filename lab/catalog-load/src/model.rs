@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Index of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Index {
-    /// The base URL.
+    /// URL with which the URLs of all items begin.
     pub(crate) base: String,
     /// Categories by their number.
     pub(crate) categories: BTreeMap<u32, Category>,

@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) tally: Tally,
     /// Number of categories dropped.
     pub(crate) dropped: u64,
-    /// Number of categories dropped by a thread that did not join them.
+    /// Number of categories dropped by another thread than the one that completed them.
     pub(crate) dropped_elsewhere: u64,
     /// Number of mismatches found when the data were dropped.
     pub(crate) strays: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Workers {
     pool: Pool,
     threads: Vec<JoinHandle<()>>,
-    /// Open while the threads run. Dropping it stops them.
+    /// Sender that exists while the threads run. Dropping the sender stops the threads.
     stop: Option<channel::Sender<()>>,
 }
 
@@ -62,7 +62,8 @@ impl Workers {
     /// Runs the workload on data sets, `parallel` at a time.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be read, is foreign or damaged, or memory has changed.
+    /// Returns an error if a file cannot be read, is foreign, damaged or of another version, or
+    /// memory has changed.
     pub(crate) fn run(&self, sets: &[Set], parallel: u32) -> Result<Outcome, CatalogError> {
         let places: Vec<Place> = sets.iter().map(|set| set.place.clone()).collect();
         let mut outcome = Outcome::default();
@@ -116,8 +117,8 @@ fn serve(pool: &Pool, stopped: &Receiver<()>) {
     let _ = block_on(pool.run(stopped.recv()));
 }
 
-/// Divides the categories of all sets into as many shares as there are sets. Each share has
-/// categories of every set.
+/// Divides the categories of all sets into as many shares as there are sets. Deals the categories
+/// of each set to the shares in turn. Returns an error if entries and details do not match.
 fn deal(sets: Vec<Joined>) -> Result<Vec<Vec<Shelf>>, CatalogError> {
     let count = sets.len();
     let mut hands: Vec<Vec<Shelf>> = (0..count).map(|_| Vec::new()).collect();

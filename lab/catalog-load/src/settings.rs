@@ -1,4 +1,4 @@
-//! Settings of a run, and checks whether the machine can run it.
+//! Settings of a run, and the check that this machine can run them.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::room;
@@ -11,7 +11,7 @@ pub const DEFAULT_SIZE: u32 = 100;
 /// Maximum number of data sets.
 pub(crate) const MOST_SETS: u32 = 256;
 
-/// Maximum size.
+/// Maximum size of a data set, relative to [`DEFAULT_SIZE`].
 pub(crate) const MOST_SIZE: u32 = 1000;
 
 /// Maximum number of threads, and maximum number of sets at a time.
@@ -97,8 +97,8 @@ pub(crate) fn check(settings: &Settings) -> Result<(), CatalogError> {
     require(&settings.words(), needed)
 }
 
-/// Checks whether `needed` bytes of memory are available for `what`. Passes if the available memory
-/// is unknown.
+/// Checks whether `needed` bytes of memory are available for `what`. Succeeds if the available
+/// memory is unknown.
 ///
 /// # Errors
 /// Returns an error if fewer bytes are available.

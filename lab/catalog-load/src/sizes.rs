@@ -18,7 +18,7 @@ pub struct Sizes {
     pub size: u32,
     /// Seed of the data sets.
     pub seed: u64,
-    /// Number of entries.
+    /// Number of entries in all data sets.
     pub entries: u64,
     /// Number of records, each of which has a name and a URL.
     pub records: u64,
@@ -35,7 +35,8 @@ pub struct Sizes {
 /// loading `parallel` sets at a time.
 ///
 /// # Errors
-/// Returns an error if there are no data or too few sets, or if they are foreign or damaged.
+/// Returns an error if there are no data or too few sets, or if they cannot be read, or are
+/// incomplete, foreign, of another version or visibly damaged.
 pub fn sizes(folder: &Path, n: u32, parallel: u32) -> Result<Sizes, CatalogError> {
     let sets = data::first(folder, n)?;
     let sum = |of: fn(&Set) -> u64| sets.iter().map(of).sum::<u64>();

@@ -76,7 +76,7 @@ unsafe impl GlobalAlloc for Counted {
 pub(crate) struct Counts(Region<'static, System>);
 
 impl Counts {
-    /// Starts to count.
+    /// Starts to count the allocations of the process.
     pub(crate) fn start() -> Self {
         Self(Region::new(INNER.inner))
     }

@@ -10,7 +10,7 @@ const SYLLABLES: [&str; 48] = [
     "to", "va", "ven", "zu",
 ];
 
-/// Number of different words in a vocabulary.
+/// Number of words in a vocabulary. Some words occur more than once.
 const WORDS: usize = 4096;
 
 /// The words of a data set.

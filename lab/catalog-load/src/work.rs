@@ -7,7 +7,8 @@ use crate::error::CatalogError;
 use crate::settings::require;
 
 /// Returns the number of threads: the minimum of the number of processors, the number of jobs, and
-/// the number of jobs of `each` bytes that fit in memory.
+/// the number of jobs of `each` bytes that fit in memory. Returns at least 1, and 1 if the
+/// available memory is unknown.
 ///
 /// # Errors
 /// Returns an error if there is too little memory for one job.

@@ -1,4 +1,5 @@
-//! `heapdrome cache`.
+//! `heapdrome cache`: cleans the cache and the journals of finished races, or prints the cache's
+//! path.
 
 use heapdrome_measure::journal;
 use heapdrome_schema::Bytes;
@@ -8,10 +9,12 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
 
-/// Cleans the cache, or prints its path.
+/// Cleans the cache and removes the journals of finished races, or prints the cache's path.
 ///
 /// # Errors
-/// Returns an error if the folder is in use, is not heapdrome's, or cannot be removed.
+/// Returns an error if the user's folders are unknown or unusable, or standard output cannot be
+/// written. For cleaning, also returns an error if the cache is in use or not heapdrome's, or if a
+/// file or folder cannot be removed.
 pub fn cache(action: CacheAction) -> Result<(), Failure> {
     let Folders { cache, races, .. } = Folders::find()?;
     let text = match action {

@@ -10,12 +10,12 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
 
-/// Compares two results, and checks the conditions under which it fails.
+/// Compares two results, and checks the conditions of `--fail-if`.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if a file or a condition is invalid, or the results cannot be
-/// compared. Returns [`Failure::Entrant`] if a condition is confirmed, after everything has been
-/// printed.
+/// compared. Returns [`Failure::Machine`] if an output cannot be written. Returns
+/// [`Failure::Entrant`] if a condition is confirmed, after everything has been printed.
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = arguments.output();
     let paths = [&*arguments.old, &*arguments.new];

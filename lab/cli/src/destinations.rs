@@ -11,7 +11,8 @@ use crate::failure::Failure;
 pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);
 
 impl<'a> Destinations<'a> {
-    /// Returns the destinations that every command with results has.
+    /// Returns the destinations that all commands with results have: `--json`, `--csv` and
+    /// `--markdown`.
     pub fn of(output: &'a OutputArguments) -> Self {
         Self::none()
             .and("--json", output.json.as_deref())
@@ -24,7 +25,7 @@ impl<'a> Destinations<'a> {
         Self(Vec::new())
     }
 
-    /// Creates a destination for one file.
+    /// Creates a list of one file.
     pub fn one(option: &'static str, path: &'a Path) -> Self {
         Self(vec![(option, path)])
     }

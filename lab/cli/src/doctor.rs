@@ -14,11 +14,10 @@ const FLOOR: Bytes = Bytes(8 << 20);
 /// Number of runs of `/bin/true` that the self-test times.
 const OVERHEAD_RUNS: u32 = 300;
 
-/// Prints every condition, the most serious first; with `--self-test` also heapdrome's own
-/// overhead.
+/// Prints every condition, the most serious first. With `--self-test`, runs the self-test instead.
 ///
 /// # Errors
-/// Returns an error if the self-test cannot run or fails.
+/// Returns an error if the self-test cannot run or fails, or standard output cannot be written.
 pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
     if arguments.self_test {
         return self_test();

@@ -7,6 +7,7 @@ use clap::Parser;
 use crate::arguments::Arguments;
 
 /// Returns every call of heapdrome in the code blocks of a document, with continued lines joined.
+/// Omits lines with an ellipsis.
 fn calls(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
     let mut fenced = false;

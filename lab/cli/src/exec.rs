@@ -1,4 +1,4 @@
-//! `heapdrome exec`: a command under an allocator, and nothing else.
+//! `heapdrome exec`: runs a command under an allocator, without measuring.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -36,7 +36,8 @@ pub fn ready(allocator: &str) -> Result<Entrant, Failure> {
 }
 
 /// Returns the variables under which a command runs with an allocator, in addition to those of this
-/// process. The value of `LD_PRELOAD` ends with its value in this process.
+/// process. The value of `LD_PRELOAD` ends with its value in this process, and glibc's tunables
+/// include those of this process.
 pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
     let mut environment = entrant.environment();
     for (name, value) in &mut environment {
@@ -47,7 +48,8 @@ pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
         entrant.preload.is_empty(),
         heapdrome_registry::system_libc(),
     ) {
-        // Preload the C library to use its malloc, even if the program links another one.
+        // An entrant without a library uses the C library's malloc. Preload the C library, so that
+        // it serves even a program that links another malloc.
         environment.insert("LD_PRELOAD".to_owned(), libc.to_string_lossy().into_owned());
     }
     if let (Some(mine), Ok(asked)) = (

@@ -37,7 +37,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// Returns heapdrome's command line with its help in two lengths.
+/// Returns the definition of heapdrome's command line. `race` has a short and a long help.
 pub fn command() -> Command {
     Arguments::command().mut_subcommand("race", |race| {
         let placed = |arg: Arg| {

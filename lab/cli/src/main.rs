@@ -65,7 +65,8 @@ fn run() -> ExitCode {
     }
 }
 
-/// Parses the command line and formats a mistake as one line. Ends the process after printing help.
+/// Parses the command line and formats a mistake as one line. Ends the process after printing help
+/// or the version.
 fn read_arguments() -> Result<Arguments, Failure> {
     use clap::error::ErrorKind;
     let read = help::command().try_get_matches();
@@ -78,7 +79,8 @@ fn read_arguments() -> Result<Arguments, Failure> {
     })
 }
 
-/// Prints help or the version and ends the process; returns only if printing fails.
+/// Prints help or the version and ends the process; returns only if standard output cannot be
+/// written.
 fn end(help: &clap::Error) -> Failure {
     match output::printed(help.print()) {
         Err(failure) if !help.use_stderr() => failure,

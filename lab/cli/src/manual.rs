@@ -63,7 +63,8 @@ fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
     let mut commands = all(&whole);
-    // Changing a subcommand moves it to the end, but `--help` shows all in the order of definition.
+    // Changing a subcommand moves it to the end, so all are sorted in the order of definition
+    // again, as in `--help`.
     let order = definition();
     let names: Vec<_> = all(&order).into_iter().map(Command::get_bin_name).collect();
     commands.sort_by_key(|command| {
@@ -85,7 +86,7 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
         command.find_subcommand(word).ok_or_else(|| {
             let known = command.get_subcommands().map(Command::get_name);
             let told = format!(
-                "no such subcommand: {word}; {}",
+                "no such subcommand: {word} ({})",
                 nearest_or_all(word, known)
             );
             Failure::Usage(told)
@@ -113,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the text of a page without its roff markup.
+    /// Returns a manual page without backslashes, so that the hyphens of options are plain.
     fn plain(command: &Command) -> String {
         let (_, page) = page(command).unwrap_or_else(|error| panic!("{error}"));
         String::from_utf8(page).expect("UTF-8").replace('\\', "")
@@ -183,7 +184,8 @@ mod tests {
         }
     }
 
-    /// `cargo run -p heapdrome -- man --markdown >docs/options.md` writes the page.
+    /// `cargo run -p heapdrome -- man --markdown >docs/options.md` writes the page that this test
+    /// compares.
     #[test]
     fn the_page_of_options_in_the_book_is_current() {
         let book = include_str!("../../../docs/options.md");
@@ -196,7 +198,8 @@ mod tests {
         );
     }
 
-    /// Returns the command lines of heapdrome in the code blocks of the README and of the book.
+    /// Returns the command lines of heapdrome in the code blocks of the README, of CONTRIBUTING and
+    /// of the book, each with the path of its page.
     fn commands_of_the_book() -> Vec<(String, String)> {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
@@ -233,7 +236,8 @@ mod tests {
         let found = commands_of_the_book();
         assert!(found.len() > 50, "{}", found.len());
         for (page, line) in found {
-            // An ellipsis stands for the rest of a command, and a usage line has placeholders.
+            // A line with an ellipsis is incomplete, and a usage line has placeholders, so neither
+            // can be parsed.
             if line.contains(['<', '[']) || line.ends_with("...") {
                 continue;
             }

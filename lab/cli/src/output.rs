@@ -50,17 +50,19 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     }
 }
 
-/// Prints a line on standard error. Ignores a closed reader, because it must not end a race.
+/// Prints a line on standard error. Ignores every error, because a closed reader must not end a
+/// race.
 pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
 
-/// Prints a table on standard error, so that standard output contains only the final table.
+/// Prints a table on standard error, so that standard output contains only the final result.
 pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
 
-/// Returns the form of standard output: at most as wide as the terminal, and coloured only there.
+/// Returns the form of standard output: as wide as the terminal, within limits, and coloured only
+/// on a terminal and without `NO_COLOR`.
 pub fn terminal() -> Terminal {
     let is_terminal = std::io::stdout().is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -78,7 +80,8 @@ pub fn terminal() -> Terminal {
 /// Extent to which a race is printed.
 #[derive(Clone, Copy)]
 pub enum Extent<'a> {
-    /// The part that a reader needs to act; `heapdrome show` prints the rest under this name.
+    /// The part that a reader needs to act. The string is the argument of `heapdrome show` that
+    /// prints the rest.
     Brief(&'a str),
     /// Everything.
     Full,
@@ -105,7 +108,7 @@ pub fn publish(
     printed.and(saved)
 }
 
-/// Writes the requested files.
+/// Writes the requested files of a race.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written; all other files are still written.
@@ -145,7 +148,7 @@ pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Re
     print_beside(files, &text)
 }
 
-/// Writes the requested files.
+/// Writes the requested files of a collection.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written; all other files are still written.
@@ -162,7 +165,7 @@ pub fn save_collection(
     write_forms(forms, output, redaction)
 }
 
-/// Writes every report of a collection's cells, if requested.
+/// Writes the reports of all paging cells of a collection, if `path` names a file.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
@@ -172,7 +175,7 @@ pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Fa
     write(path, &bytes)
 }
 
-/// Returns the samples of a collection: those of its races, or the limits of a search.
+/// Returns the samples of a collection as CSV: those of its races, or the limits of a search.
 fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     match collection.searches() {
         [] => Csv.export(collection),
@@ -200,7 +203,7 @@ pub type Form<'a> = (
     &'a dyn Fn() -> Result<Vec<u8>, ReportError>,
 );
 
-/// Writes the requested files.
+/// Writes each requested form of a result to its file.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written; all other files are still written.

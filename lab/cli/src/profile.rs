@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use heapdrome_engine::workload::trace::open;
+use heapdrome_engine::workload::trace::{built_in, open};
 use heapdrome_profile::{Profile, profile as read_profile};
 use heapdrome_report::{Csv, Exporter, Perfetto, Pprof, ReportError, profile_page};
 use heapdrome_schema::{compressed_if_named, is_compressed, is_stdin, source_name};
@@ -18,8 +18,9 @@ use crate::output::{self, Form};
 /// Prints the profile of a trace, and writes it in the requested formats.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the trace cannot be read or a file already exists; [`Failure::Machine`] if
-/// a file cannot be written. All other files are still written.
+/// [`Failure::Usage`] if the trace cannot be read, or if an output is the trace, another output or,
+/// without `--force`, an existing file; [`Failure::Machine`] if an output cannot be written. All
+/// outputs are checked first; if one fails afterwards, the others are still written.
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let destinations = destinations(arguments);
     destinations.check(&[&arguments.trace])?;
@@ -90,7 +91,12 @@ fn read(path: &Path) -> Result<Profile, Failure> {
     if about.is_file() && about.len() == 0 {
         return Err(Failure::Usage(format!("{} is empty", path.display())));
     }
-    profiled(path, file)
+    let mut profile = profiled(path, file)?;
+    if let Some(entry) = built_in(path) {
+        let words = shlex::split(&entry.command);
+        profile.recording.command = words.unwrap_or_else(|| vec![entry.command.clone()]);
+    }
+    Ok(profile)
 }
 
 fn profiled(path: &Path, source: impl Read) -> Result<Profile, Failure> {

@@ -30,7 +30,7 @@ pub fn engine() -> Result<Engine, Failure> {
     Engine::new(Progress::default())
 }
 
-/// Display of events.
+/// Display of the engine's events: lines, and a progress bar in a terminal.
 #[derive(Default)]
 struct Progress {
     /// The bar of the current activity, if any.
@@ -77,7 +77,8 @@ impl Progress {
         }
     }
 
-    /// Shows the progress: a position from 0 to the length of the bar, and a text.
+    /// Shows the progress: a position from 0 to the length of the bar, and a text. `None` keeps the
+    /// position.
     fn show(&self, position: Option<u64>, message: String) {
         if let Some(bar) = &*self.bar.borrow() {
             if let Some(position) = position {
@@ -87,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line above the bar, on standard error; also without a terminal.
+    /// Prints a line on standard error, above the bar if there is one.
     fn tell(&self, line: String) {
         self.aside(|| output::tell(line));
     }
@@ -124,7 +125,7 @@ impl Progress {
     }
 }
 
-/// Returns the text, preceded by the title of its race.
+/// Returns the text, preceded by the title of its race, if the race has one.
 fn entitled(title: Option<&str>, text: &str) -> String {
     match title {
         Some(title) => format!("{title}: {text}"),
@@ -170,7 +171,7 @@ fn line(event: Event<'_>) -> String {
         Event::GoingOn(what) => going_on(what),
         Event::CellStarted(title) => title.to_owned(),
         Event::Remark(text) => text.to_owned(),
-        Event::Locking(what) => format!("locking {what}"),
+        Event::Locking(what) => format!("opening {what}"),
         Event::Compiling(trace) => format!("compiling {}", trace.display()),
         Event::SweepUnfinished { resume, left } => sweep_unfinished(resume, left),
         Event::SuiteStarted {

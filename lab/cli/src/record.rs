@@ -21,8 +21,8 @@ use crate::output;
 /// Runs a command and writes its allocations into a trace.
 ///
 /// # Errors
-/// If the command cannot be run or fails, if nothing could be recorded, or if the trace cannot be
-/// written.
+/// If the allocator is unavailable, if the command cannot be run or fails, if nothing could be
+/// recorded, or if the trace cannot be written or, without `--force`, already exists.
 pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     let target = &arguments.output;
     let file = check_target(target, arguments.force)?;
@@ -71,7 +71,7 @@ fn check_target(target: &Path, force: bool) -> Result<Option<File>, Failure> {
 }
 
 /// Opens a named pipe for writing. Refuses a pipe without a reader, because opening it would block
-/// until a reader comes. Returns `None` for any other file.
+/// until a reader comes. Returns `None` for any other file, and for a missing file.
 fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
     let is_pipe = |file: std::fs::Metadata| file.file_type().is_fifo();
     if !std::fs::metadata(target).is_ok_and(is_pipe) {
@@ -86,14 +86,17 @@ fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
             target.display()
         )));
     }
-    // There is a reader. It sees no end of the pipe, because `first` is still open.
+    // If `first` is open, there is a reader, and it sees no end of the pipe before the second open.
+    // If the first open failed for another reason, such as missing rights, the second one fails,
+    // too.
     let opened = options.open(target);
     opened.map(Some).map_err(|error| {
         Failure::machine(format_args!("cannot write {}: {error}", target.display()))
     })
 }
 
-/// The file of the trace, which is created when its first byte is written.
+/// The file of the trace, which is created when its first byte is written. A named pipe is already
+/// open.
 struct Target<'a> {
     path: &'a Path,
     force: bool,

@@ -17,7 +17,8 @@ use crate::{output, progress};
 /// Replays the trace and prints the measured figures.
 ///
 /// # Errors
-/// If the trace cannot be read, the allocator cannot be found or built, or the replay fails.
+/// If the trace cannot be read, the allocator cannot be found or built, the replay fails, or the
+/// user interrupts it.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let _hold = engine.folders.cache.hold().map_err(Failure::machine)?;
@@ -49,15 +50,15 @@ pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
 
 /// Result of a companion process.
 pub struct Ran {
-    /// Exit status of the process; `None` if it was killed at its time limit.
+    /// Exit status of the process; `None` if it was killed because it exceeded a limit.
     pub status: Option<ExitStatus>,
-    /// Its standard output.
+    /// Standard output of the process.
     pub out: String,
-    /// Its standard error.
+    /// Standard error of the process.
     pub errors: String,
 }
 
-/// Runs the companion process to its end.
+/// Runs the companion process until it ends or exceeds a limit, which kills it.
 ///
 /// # Errors
 /// If the companion cannot be run, or the user interrupts it.
@@ -115,7 +116,7 @@ fn run(command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadRep
     })
 }
 
-/// Returns the figures for a reader.
+/// Formats the figures of a replay as text.
 fn table(report: &WorkloadReport) -> String {
     let figure = |name: &str| report.figures.get(name).copied().unwrap_or(0.0);
     let bytes = |name: &str| Bytes(figure(name) as u64);

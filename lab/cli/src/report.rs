@@ -18,8 +18,8 @@ use crate::{output, sources};
 /// Writes one page for all results. For a folder of results, writes a page for each, and an index.
 ///
 /// # Errors
-/// Returns an error if a result cannot be read or is empty, or a page already exists or cannot be
-/// written.
+/// Returns an error if a result cannot be read or is empty, if a folder is named beside other
+/// results, or if a page already exists (without `--force`) or cannot be written.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let mut folders = arguments.results.iter();
     match folders.find(|path| !is_stdin(path) && path.is_dir()) {
@@ -54,7 +54,9 @@ fn one_page(arguments: &ReportArguments) -> Result<(), Failure> {
 /// Draws the plots of all results, and prints the paths of the files.
 ///
 /// # Errors
-/// Returns the errors of [`report`], and an error if no plot has a requested name.
+/// Returns an error if a result cannot be read or has no complete round, if there is no plot, if a
+/// word of `--only` is in no plot's name, or if a file already exists (without `--force`) or cannot
+/// be written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     let folder = &arguments.output;
     refuse_stdout("--output", folder)?;
@@ -122,7 +124,7 @@ fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     sources.iter().flat_map(of_source).collect()
 }
 
-/// Checks that each word of `--only` is in a name.
+/// Checks that there is a plot, and that each word of `--only` is in the name of one.
 fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure> {
     if drawn.is_empty() {
         return Err(Failure::usage(
@@ -140,12 +142,13 @@ fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure>
         }
     }
     Err(Failure::Usage(format!(
-        "no such plot: {word}; there are {}",
+        "no such plot: {word} (there are: {})",
         known.join(", ")
     )))
 }
 
-/// Returns whether a part of the plot's name, or of its title, equals the word.
+/// Returns whether the plot's name contains the word; case and the kind of separators do not
+/// matter.
 fn is_in_name(word: &str, plot: &Plot) -> bool {
     plain(&plot.name).contains(&plain(word))
 }
@@ -164,7 +167,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Returns `name`, or the first unused name of `name-2`, `name-3`, ...
+/// Returns `name`, or the first unused name of `name-2`, `name-3`, ..., and adds it to `taken`.
 fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone())
@@ -197,7 +200,8 @@ fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     found.transpose()
 }
 
-/// Returns a result with the file name of its raw data on the page, which are always plain JSON.
+/// Returns a result, redacted on request, with the file name under which the page offers its raw
+/// data. The page contains raw data as plain JSON, so the name loses `.gz`.
 fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
     let saved = match redaction {
         Some(redaction) => redacted(&saved, redaction)?,
@@ -208,8 +212,13 @@ fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<So
         false => path.file_name().unwrap_or(path.as_os_str()),
     };
     let name = name.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name).to_owned();
     Ok(Source {
-        name: name.strip_suffix(".gz").unwrap_or(&name).to_owned(),
+        // The name of a stored race has no extension.
+        name: match path.extension() {
+            None if !is_stdin(path) => format!("{name}.json"),
+            _ => name,
+        },
         saved,
     })
 }

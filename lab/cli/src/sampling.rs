@@ -1,6 +1,7 @@
 //! Parsers of the distances between the sample points of a recording.
 
-/// Longest mean distance of sample points: no program requests more in one recording.
+/// Maximum mean distance between sample points, in bytes. No program requests more in one
+/// recording.
 const MAX_BYTES: u64 = 1 << 50;
 
 /// Parses the distance of sample points as a mean number of requested bytes: a size such as

@@ -1,8 +1,6 @@
 //! `heapdrome show`: a saved result, in brief or in full, and instructions for using the allocator
 //! that it recommends.
 
-use heapdrome_engine::Engine;
-use heapdrome_engine::race::{LATEST, kept};
 use heapdrome_report::Conclusion;
 use heapdrome_schema::{RaceResult, Role, Saved};
 
@@ -11,15 +9,16 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output::Extent;
-use crate::{allocators, output, program, race, sources};
+use crate::{allocators, output, program, sources};
 
 /// Prints a saved result, and writes it in other forms on request.
 ///
 /// # Errors
 /// Returns an error if the result cannot be read, is empty or has no samples for `--csv`, if a file
-/// cannot be written or is the result itself, or if `--deploy` is requested for a collection.
+/// cannot be written or is the result itself, if `--deploy` is requested for a collection, or if no
+/// race has the requested entrant.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
-    let saved = read(arguments)?;
+    let saved = sources::read(&arguments.result)?;
     if let Some(name) = &arguments.entrant {
         return show_entrant(&saved, name);
     }
@@ -50,29 +49,6 @@ pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
         )),
         Saved::Collection(races) => output::publish_collection(&races, output, redaction.as_ref()),
     }
-}
-
-/// Reads the file of this name, or else the stored race of this name.
-fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
-    let path = &arguments.result;
-    let is_input = path.as_os_str() == "-";
-    let is_name = !is_input && path.components().count() == 1 && path.extension().is_none();
-    if is_name && !path.exists() {
-        let name = path.to_string_lossy();
-        if let Some(result) = kept(&name, &Engine::silent()?, race::origin)? {
-            return Ok(Saved::Race(Box::new(result)));
-        }
-        if name == LATEST {
-            return Err(Failure::usage(
-                "no race with a complete round is stored; run one with heapdrome race COMMAND",
-            ));
-        }
-        return Err(Failure::Usage(format!(
-            "no file and no stored race has the name {}; `heapdrome show latest` shows the last race",
-            program::one_line(&name)
-        )));
-    }
-    sources::read(path)
 }
 
 /// Prints instructions for using the allocator that the race recommends.
@@ -125,5 +101,5 @@ fn show_entrant(saved: &Saved, name: &str) -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Width for the evidence of one row.
+/// Maximum width of the evidence of one row.
 const WIDTH: usize = 80;

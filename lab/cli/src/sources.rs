@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use heapdrome_engine::Engine;
+use heapdrome_engine::race::{LATEST, kept};
 use heapdrome_schema::{ReadError, Saved, is_stdin, read_saved, source_name};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, program, race};
 
 /// Refuses to read standard input twice, because it contains only one result.
 ///
@@ -20,23 +22,44 @@ pub fn refuse_stdin_twice(results: &[&Path]) -> Result<(), Failure> {
     }
 }
 
+/// Reads the file of this name, or else the stored race of this name.
+fn named(path: &Path) -> Result<Saved, Failure> {
+    let is_name = !is_stdin(path) && path.components().count() == 1 && path.extension().is_none();
+    if !is_name || path.exists() {
+        return read_saved(path).map_err(Failure::usage);
+    }
+    let name = path.to_string_lossy();
+    if let Some(result) = kept(&name, &Engine::silent()?, race::origin)? {
+        return Ok(Saved::Race(Box::new(result)));
+    }
+    if name == LATEST {
+        return Err(Failure::usage(
+            "no race with a complete round is stored; run one with heapdrome race COMMAND",
+        ));
+    }
+    Err(Failure::Usage(format!(
+        "no such file or stored race: {}; `heapdrome show latest` shows the last race",
+        program::one_line(&name)
+    )))
+}
+
 /// Reads a result that contains measurements.
 ///
 /// # Errors
 /// Returns an error if the result cannot be read, or has no complete round.
 pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
-    let saved = read_saved(path).map_err(Failure::usage)?;
+    let saved = named(path)?;
     refuse_nothing(path, &saved)?;
     Ok(saved)
 }
 
-/// Reads a result that may explain why nothing was measured.
+/// Reads a result. Refuses only an empty collection, because a result without measurements may
+/// explain their absence.
 ///
 /// # Errors
-/// Returns an error if the result cannot be read, or has neither races nor claims, tables and
-/// times.
+/// Returns an error if the result cannot be read, or is a collection without any part.
 pub fn read(path: &Path) -> Result<Saved, Failure> {
-    let saved = read_saved(path).map_err(Failure::usage)?;
+    let saved = named(path)?;
     refuse_untold(path, &saved)?;
     Ok(saved)
 }
@@ -60,7 +83,7 @@ pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
     }
 }
 
-/// Refuses a collection without measurements, unless it explains their absence.
+/// Refuses a collection without any part: races, claims, tables and others.
 fn refuse_untold(path: &Path, saved: &Saved) -> Result<(), Failure> {
     match saved {
         Saved::Collection(all) if all.races.is_empty() && all.claims.is_empty() => {
@@ -75,7 +98,8 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
         Saved::Collection(races) => {
             let empty = races.races.iter().all(|race| race.result.rounds == 0);
-            // A search that an older heapdrome saved tests no claims of a document.
+            // A search that an older heapdrome saved has tables, but neither searches nor claims.
+            // Such a result is not empty.
             let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
             let no_parts = races.misuse().is_empty()
                 && races.ccdfs().is_empty()

@@ -20,7 +20,7 @@ use crate::{output, progress};
 pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
     use_present_names(&mut arguments);
     let arguments = &arguments;
-    // The file from which a suite continues is also written.
+    // The file from which a suite continues is also written, so it is checked like a destination.
     let resumed = arguments.resume.as_deref().filter(|file| file.exists());
     let data = arguments.paging.data.as_deref();
     let files = Destinations::of(&arguments.output).and("--data", data);
@@ -95,7 +95,8 @@ fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs every kind of misuse under every allocator, and prints the outcomes.
+/// Runs the selected kinds of misuse under the selected allocators, and prints and writes the
+/// outcomes.
 fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     refuse(arguments)?;
     let engine = progress::engine()?;
@@ -129,7 +130,7 @@ fn request(arguments: &SuiteArguments) -> SuiteRequest {
     }
 }
 
-/// Refuses options of other suites that this one does not support.
+/// Refuses options that the suite `misuse` does not support.
 fn refuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     let given = [
         ("--published", arguments.published),

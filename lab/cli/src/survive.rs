@@ -11,8 +11,9 @@ use crate::{output, progress};
 /// Searches for the limit under each allocator, and prints the results.
 ///
 /// # Errors
-/// Returns an error if the command does not exist or fails without a limit, no limit can be set, or
-/// the user interrupts. All results until then have been printed and written.
+/// Returns an error if an allocator is unavailable, the command does not exist or fails without a
+/// limit, no limit can be set, an output cannot be written, or the user interrupts. All results
+/// until then have been printed and written.
 pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
     let output = &arguments.output;
     Destinations::of(output).check(&[])?;

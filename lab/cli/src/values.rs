@@ -9,7 +9,7 @@ use heapdrome_schema::{Better, SweptParameter};
 /// Parsed form of `--metric NAME[:higher|:lower]=REGEX`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricArgument {
-    /// The name.
+    /// Name of the metric.
     pub name: String,
     /// The regular expression, already validated.
     pub pattern: String,
@@ -37,7 +37,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
-/// Parses a share such as `1%` or `0.5%` as a fraction.
+/// Parses a share such as `1%` or `0.5`, in percent with or without the sign, as a fraction.
 pub fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
@@ -58,7 +58,7 @@ pub fn touch(text: &str) -> Result<Touch, String> {
     Touch::find(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
-/// Parses `KEY=VALUE`.
+/// Parses `KEY=VALUE`. Refuses `LD_PRELOAD`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some(("LD_PRELOAD", _)) => Err("heapdrome sets LD_PRELOAD itself; use -a PATH".to_owned()),
@@ -67,7 +67,7 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Set of processors.
+/// Numbers of processors, in ascending order, each once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Processors(pub Vec<usize>);
 
@@ -89,7 +89,7 @@ pub fn processors(text: &str) -> Result<Processors, String> {
     Ok(Processors(list))
 }
 
-/// Size of the kernel's default processor set.
+/// Number of processors in a `cpu_set_t`.
 const MOST_PROCESSORS: usize = 1024;
 
 /// Parses `NAME[:higher|:lower]=REGEX`.
@@ -114,7 +114,7 @@ pub fn metric(text: &str) -> Result<MetricArgument, String> {
     })
 }
 
-/// Parses `NAME=a,b,c` or `env:NAME=a,b,c`.
+/// Parses `NAME=a,b,c` or `env:NAME=a,b,c`. Refuses `LD_PRELOAD` and empty values.
 pub fn sweep(text: &str) -> Result<SweptParameter, String> {
     let (name, values) = text
         .split_once('=')
@@ -181,7 +181,7 @@ pub fn mistake(error: &clap::Error) -> String {
     }
 }
 
-/// Returns clap's message on a mistake, without its usage text, in one line.
+/// Returns clap's message on a mistake in one line, without its usage text and its tips.
 fn one_line(told: &str) -> String {
     let told = told.strip_prefix("error: ").unwrap_or(told);
     let told = told.split("\n\nUsage:").next().unwrap_or(told);

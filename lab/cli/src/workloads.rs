@@ -1,4 +1,4 @@
-//! `heapdrome workloads`.
+//! `heapdrome workloads`: lists, explains and installs built-in workloads.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::output;
 /// Maximum width of an explanation's lines.
 const WIDTH: usize = 100;
 
-/// Runs the requested action.
+/// Runs the requested action on workloads.
 ///
 /// # Errors
 /// Returns an error if a name is unknown, something cannot be installed, or standard output cannot
@@ -71,7 +71,7 @@ fn list() -> String {
     text
 }
 
-/// Returns the reason why a program cannot be raced here.
+/// Returns the reason why a workload cannot be raced here; empty if it can.
 fn lack(workload: Workload) -> String {
     match workload {
         Workload::Program(program) => match program.availability() {
@@ -200,7 +200,7 @@ fn of_program(program: &Program) -> String {
     page.0
 }
 
-/// Text of an explanation, written from the top.
+/// Explanation of a workload, to which each method appends a part.
 struct Page(String);
 
 impl Page {

@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     root.canonicalize().expect("the repository is there")
 }
 
-/// Returns all documents.
+/// Returns the paths of all documents: the pages in the root folder and in `docs`.
 fn documents() -> Vec<PathBuf> {
     let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
     let mut documents: Vec<_> = own.iter().map(|name| root().join(name)).collect();
@@ -112,7 +112,7 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
         }
     }
     assert!(checked > 40, "links are found: {checked}");
-    // Only mdBook reads the list of chapters.
+    // No page needs to link the list of chapters, because only mdBook reads it.
     let chapters = root().join("docs/SUMMARY.md");
     let lost: Vec<_> = documents()
         .into_iter()
@@ -185,7 +185,7 @@ fn the_table_of_questions_names_each_synthetic_workload() {
     }
 }
 
-/// Row of the glossary: a word, and words that are not used for it.
+/// Row of the glossary: a term, and the words that must not replace it.
 struct Term {
     word: String,
     rejected: Vec<String>,

@@ -23,8 +23,8 @@ const TAIL: usize = 2000;
 /// Prelude that ends a script at the first failing command, and prints that command.
 const BEFORE: &str = r#"set -Eeuo pipefail; trap 'echo "stopped at: $BASH_COMMAND" >&2' ERR"#;
 
-/// Signals set to their default actions, because a background shell may have ignored some, and
-/// programs that test signals need them.
+/// Option of `env` that resets signals to their default actions. Programs that test signals need
+/// the default actions, but a background shell may have set some signals to be ignored.
 const SIGNALS: &str = "--default-signal=INT,HUP,QUIT,TERM,PIPE";
 
 /// Outcome of a run.
@@ -61,7 +61,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Writes the libraries.
+    /// Creates a temporary folder with the libraries, and a witness.
     ///
     /// # Errors
     ///
@@ -146,7 +146,8 @@ impl Bench {
     }
 }
 
-/// Creates a temporary folder that other users may enter, because some programs do not run as root.
+/// Creates a temporary folder that other users may enter and write, because some programs do not
+/// run as root.
 fn open_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
     let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777))?;

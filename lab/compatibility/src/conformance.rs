@@ -1,4 +1,4 @@
-//! Runs the conformance suite on each library: every corner of the ABI, and generated programs.
+//! Runs the conformance suite on each library: checks of the ABI, and generated programs.
 
 use std::io;
 
@@ -20,7 +20,8 @@ const THREADS: usize = 8;
 const PROGRAMS: u64 = 2;
 
 /// Checks `libraries`, which are among [`LIBRARIES`]. Prints a row for each check, and a row for
-/// generated programs, as soon as the results are known. Returns true if no check failed.
+/// generated programs, as soon as the results are known. Returns true if no check and no generated
+/// program failed.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@
 //! A [`Program`] is a script that fails if the program's answer is wrong. [`Bench::run`] runs it
 //! once, under the witness. A program that the allocator did not serve counts as untested, not as
 //! passed. `tests/core.rs` runs the programs of the core. The executable `heapdrome-compatibility`
-//! runs all of them, and prints the table of docs/compatibility.md.
+//! runs all of them, and prints the tables of docs/compatibility.md.
 
 mod bench;
 pub mod conformance;

@@ -3,8 +3,8 @@
 //! tests on all libraries. The name of an allocator selects its library. Exit status: 0 if no test
 //! failed, 1 if a test failed, 2 for wrong arguments, 4 if the machine cannot run the tests.
 //!
-//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one generated program of the suite, as
-//! its children do.
+//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one generated program. The suite starts
+//! this command in child processes.
 
 use std::process::ExitCode;
 

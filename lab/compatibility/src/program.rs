@@ -17,7 +17,7 @@ pub struct Program {
     pub name: String,
     /// Description of the script's work, in one line.
     pub does: String,
-    /// Files that must exist: programs by name, anything else by path.
+    /// Files that must exist: programs by name, anything else by absolute path.
     needs: Vec<String>,
     /// Debian packages that contain the required files.
     packages: Vec<String>,

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::interrupt;
 
-/// Context of all work.
+/// Context that every operation of the engine takes.
 pub struct Engine {
     /// Folders of the cache, the configuration and the journals.
     pub folders: Folders,
@@ -28,7 +28,7 @@ impl Engine {
     /// sends events to `sink`.
     ///
     /// # Errors
-    /// When there is no home folder, or a signal cannot be handled.
+    /// When there is no home folder, the cache is unusable, or a signal cannot be handled.
     pub fn new(sink: impl Sink + 'static) -> Result<Self, Failure> {
         let interrupt = interrupt::flag()?;
         Ok(Self {
@@ -39,7 +39,7 @@ impl Engine {
         })
     }
 
-    /// Creates an engine that works in `folders`, ignores signals and sends events to `sink`.
+    /// Creates an engine that works in `folders`, handles no signals and sends events to `sink`.
     /// Raising its `interrupt` ends the work.
     pub fn apart(folders: Folders, sink: impl Sink + 'static) -> Self {
         let interrupt = Arc::default();
@@ -51,11 +51,11 @@ impl Engine {
         }
     }
 
-    /// Creates an engine for brief work. It uses the user's folders, ignores signals and drops
+    /// Creates an engine for brief work. It uses the user's folders, handles no signals and drops
     /// events.
     ///
     /// # Errors
-    /// When there is no home folder.
+    /// When there is no home folder, or the cache is unusable.
     pub fn silent() -> Result<Self, Failure> {
         Ok(Self::apart(Folders::find()?, Silent))
     }

@@ -33,14 +33,14 @@ pub enum Event<'a> {
     RaceDoes {
         /// Title of the race within its collection, if any.
         title: Option<&'a str>,
-        /// The step.
+        /// Step that begins.
         step: Step<'a>,
     },
     /// A race reports a finding.
     RaceFound {
         /// Title of the race within its collection, if any.
         title: Option<&'a str>,
-        /// The finding.
+        /// Finding, such as an entrant that leaves the race.
         finding: Found<'a>,
     },
     /// Interim result of a race.
@@ -49,10 +49,10 @@ pub enum Event<'a> {
     GoingOn(GoingOn<'a>),
     /// The next race of a collection begins. The value is its title.
     CellStarted(&'a str),
-    /// A lock is taken, possibly after waiting for another heapdrome process. The value is the name
-    /// of the locked item.
+    /// A lock will be taken, possibly after waiting for another heapdrome process. The value is the
+    /// name of the locked item.
     Locking(&'a str),
-    /// A trace is compiled for its replay.
+    /// A trace is compiled for its replay. The value is the path or name of the trace.
     Compiling(&'a Path),
     /// A remark that is also part of the result.
     Remark(&'a str),
@@ -63,7 +63,7 @@ pub enum Event<'a> {
         /// Cells without a result.
         left: &'a [&'a str],
     },
-    /// The run of a suite's pieces begins.
+    /// A suite begins or continues to run its pieces.
     SuiteStarted {
         /// Kind of the pieces.
         pieces: Piece,
@@ -76,27 +76,27 @@ pub enum Event<'a> {
     },
     /// A suite was interrupted.
     SuiteInterrupted {
-        /// Arguments of heapdrome that resume the suite, without the file.
+        /// Arguments of heapdrome that resume the suite, without `--resume` and its file.
         arguments: &'a str,
         /// File that keeps the results, quoted for a shell.
         file: &'a str,
     },
     /// The estimate of a suite's time begins.
     Estimating,
-    /// Some allocators are not built. The estimate assumes that they are as fast as the others.
+    /// These allocators are not built. The estimate assumes that they are as fast as the others.
     NotBuilt(&'a [String]),
-    /// A race cannot be estimated.
+    /// The time of a race cannot be estimated.
     NotEstimated {
-        /// The cell.
+        /// Name of the cell.
         cell: &'a str,
-        /// Reason.
+        /// Failure that prevented the estimate.
         failure: &'a Failure,
     },
     /// An allocator of a suite is unavailable and does not race.
     DoesNotRace {
         /// Name of the allocator.
         allocator: &'a str,
-        /// Reason.
+        /// Failure that makes the allocator unavailable.
         failure: &'a Failure,
     },
     /// The misuse programs run under this allocator.
@@ -105,7 +105,7 @@ pub enum Event<'a> {
     NotMisused {
         /// Name of the allocator.
         allocator: &'a str,
-        /// Reason.
+        /// Reason why the programs cannot test it.
         why: &'a str,
     },
     /// Leftovers of a killed paging lab, with the action taken on each.
@@ -114,23 +114,23 @@ pub enum Event<'a> {
     Searching {
         /// The allocator under which the command runs.
         allocator: &'a str,
-        /// The step.
+        /// Step that begins or has ended.
         step: Searching<'a>,
     },
-    /// Swap is created.
+    /// Swap of this size is created.
     MakingSwap(Bytes),
     /// A cell of the paging lab begins a turn.
     Turn {
-        /// The cell.
+        /// Cell that runs.
         cell: &'a PagingCell,
-        /// Position of the turn.
+        /// The turn: its round, and its number within that round.
         turn: Turn,
     },
     /// A round of a cell of the paging lab was lost.
     RoundLost {
-        /// The cell.
+        /// Cell that lost the round.
         cell: &'a PagingCell,
-        /// Reason.
+        /// Reason why the round was lost.
         why: &'a str,
     },
     /// A program is prepared.
@@ -139,32 +139,33 @@ pub enum Event<'a> {
     Generating {
         /// Number of data sets.
         sets: u32,
-        /// Size of each data set.
+        /// Size of each data set, in percent of the default.
         size: u32,
         /// Expected peak memory of a race with these data sets.
         peak: Bytes,
     },
-    /// The data of the catalog workload is complete.
+    /// The data of the catalog workload is complete. The value is the time that its generation
+    /// took.
     Generated(Duration),
     /// Allocators are missing and will be built.
     BuildsAhead {
         /// Names of the allocators, each with its expected build time in seconds.
         builds: &'a [(&'a str, u64)],
     },
-    /// A build begins.
+    /// A build begins. The value is the name of the allocator.
     BuildStarted(&'a str),
     /// A build makes progress.
     Build {
-        /// The allocator.
+        /// Name of the allocator.
         allocator: &'a str,
-        /// Event of the build.
+        /// Progress of the build.
         event: &'a BuildEvent,
     },
     /// A build succeeded or failed.
     BuildEnded,
     /// An allocator was built by this call.
     Built {
-        /// The allocator.
+        /// Name of the allocator.
         allocator: &'a str,
         /// Version of the allocator.
         version: &'a str,
@@ -187,7 +188,8 @@ pub enum Piece {
 pub enum Searching<'a> {
     /// Proving that the allocator serves the command.
     Proof,
-    /// The allocator does not serve the command. The value is the reason.
+    /// No search is possible, for example because the allocator does not serve the command. The
+    /// value is the reason.
     NotServed(&'a str),
     /// Running the command without a limit.
     Unlimited {
@@ -198,7 +200,7 @@ pub enum Searching<'a> {
     Tried {
         /// Whether swap is available.
         swap: bool,
-        /// The outcome.
+        /// The limit, and the outcome of the runs under it.
         trial: &'a Trial,
     },
 }
@@ -219,9 +221,10 @@ pub enum Step<'a> {
         round: u32,
         /// The entrant that runs.
         entrant: &'a str,
-        /// Upper bound of the finished share of the race, from 0 to 1.
+        /// Finished share of the rounds or of their time, whichever is larger, from 0 to 1. The
+        /// race may end before this share reaches 1.
         share: f64,
-        /// Upper bound of the remaining time.
+        /// Remaining time at the current pace, if the race does not end before its limits.
         left: Duration,
     },
     /// An untimed run.
@@ -251,18 +254,18 @@ pub enum Aim {
 pub enum Found<'a> {
     /// An entrant fails, and leaves the race.
     Left {
-        /// The entrant.
+        /// Name of the entrant.
         entrant: &'a str,
         /// Ending of the failed run.
         ending: Ending,
         /// Phase of the race in which the run failed.
         during: &'a str,
     },
-    /// A metric was not found in the output; reported once for each entrant.
+    /// A metric was not found in the output; reported once for each metric and entrant.
     MetricMissing {
-        /// The metric.
+        /// Name of the metric.
         metric: &'a str,
-        /// The entrant.
+        /// Name of the entrant whose output lacks the metric.
         entrant: &'a str,
     },
     /// Entrants are decided and stop.
@@ -298,9 +301,9 @@ pub struct GoingOn<'a> {
 /// Number of rounds done, and the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundsDone {
-    /// Rounds done.
+    /// Number of rounds done, over all races.
     pub done: u32,
-    /// Maximum number of rounds.
+    /// Maximum number of rounds, over all races.
     pub most: u32,
     /// Whether the race may end before the maximum.
     pub may_end_sooner: bool,

@@ -5,19 +5,21 @@ use std::fmt::Display;
 /// A failure, by category. The message is one line with the problem and its remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An entrant failed; the report contains the details.
+    /// The report contains a negative conclusion, such as an entrant that failed or a condition
+    /// that was confirmed.
     #[error("{0}")]
     Entrant(String),
     /// Wrong usage or input.
     #[error("{0}")]
     Usage(String),
-    /// The command fails under the baseline itself.
+    /// The command fails under the baseline itself, or the runs of its entrants are not comparable.
     #[error("{0}")]
     Baseline(String),
-    /// heapdrome could not write or start something.
+    /// A file could not be written, a process could not be started, or the machine failed
+    /// otherwise.
     #[error("{0}")]
     Machine(String),
-    /// The user pressed Ctrl-C.
+    /// Ctrl-C (SIGINT), SIGTERM or SIGHUP ended the work.
     #[error("interrupted")]
     Interrupted,
 }

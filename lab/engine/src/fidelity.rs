@@ -10,7 +10,7 @@ use heapdrome_schema::{
 
 use crate::failure::Failure;
 
-/// Ending of the file's name, after the whole name of the trace.
+/// Suffix that is appended to the file name of the trace.
 const ENDING: &str = ".fidelity.json";
 
 /// Returns the path of the file for a trace's check.
@@ -21,7 +21,7 @@ pub fn path(trace: &Path) -> PathBuf {
 }
 
 /// Returns the outcome of the latest check of one process of a trace. If the file beside the trace
-/// is unusable, returns a note for the reader instead.
+/// is unusable, returns a note for the reader instead. Returns neither if there is no such file.
 pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Option<String>) {
     let path = path(trace);
     let file = path.display();
@@ -63,7 +63,7 @@ pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes the result of a check beside its trace.
+/// Writes the result of a check beside its trace, and returns the path of the file.
 ///
 /// # Errors
 /// When a file that is not a check's result exists there, or the result cannot be written.

@@ -9,7 +9,7 @@ use heapdrome_schema::Redaction;
 
 use crate::failure::Failure;
 
-/// Folders of heapdrome.
+/// Folders in which heapdrome keeps its files.
 pub struct Folders {
     /// Cache of sources and built allocators.
     pub cache: Cache,
@@ -23,7 +23,8 @@ impl Folders {
     /// Returns the user's folders. Creates only the cache's folder.
     ///
     /// # Errors
-    /// When there is neither a home folder nor variables that name the folders.
+    /// When there is neither a home folder nor variables that name the folders, or the cache is
+    /// unusable.
     pub fn find() -> Result<Self, Failure> {
         let homeless = || {
             Failure::machine(

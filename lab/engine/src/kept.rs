@@ -25,7 +25,7 @@ pub fn started(name: &str, purpose: Purpose, asked: Vec<String>) -> Collection {
     }
 }
 
-/// A growing collection.
+/// Growing collection, with the file that stores it.
 pub struct Kept<'a> {
     /// The collection so far.
     pub collection: Collection,
@@ -68,12 +68,12 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Returns the engine.
+    /// Returns the engine that runs the collection.
     pub fn engine(&self) -> &'a Engine {
         self.engine
     }
 
-    /// Returns the path of the collection's file.
+    /// Returns the path of the collection's file; empty if there is none.
     pub fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(""))
     }
@@ -102,7 +102,7 @@ impl<'a> Kept<'a> {
         self.collection.remarks.retain(|remark| !about(remark));
     }
 
-    /// Evaluates the collection, and writes it to its file if it has one.
+    /// If the collection has a file, evaluates the collection and writes it to that file.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -120,7 +120,7 @@ impl<'a> Kept<'a> {
         write_atomically(file, &bytes).map_err(Failure::machine)
     }
 
-    /// Reports how to resume the collection, and returns [`Failure::Interrupted`].
+    /// Reports how to resume the collection if it has a file, and returns [`Failure::Interrupted`].
     pub fn interrupted(&self) -> Failure {
         if let Some(file) = &self.file {
             let file = file.to_string_lossy();
@@ -152,7 +152,7 @@ fn again(asked: &[String]) -> String {
     shlex::try_join(words).unwrap_or_default()
 }
 
-/// Returns the path of a file for the collection that no other suite uses.
+/// Returns the path of a new file for the collection. No other suite uses that file.
 fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
     let folder = engine.folders.races.with_file_name("suites");
     std::fs::create_dir_all(&folder).map_err(|error| {

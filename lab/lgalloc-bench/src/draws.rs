@@ -29,7 +29,7 @@ impl Draws {
         }
     }
 
-    /// Returns the next page.
+    /// Returns the number of the next page to read.
     pub fn draw(&mut self) -> usize {
         if self.order.is_empty() {
             return self.below(self.pages);

@@ -16,15 +16,16 @@ const BATCHES: u8 = 2;
 const BESIDE: u8 = 3;
 const STOP: u8 = 4;
 
-/// Duration of a batch. It makes the cost of two clock readings negligible. It is so short,
-/// compared with a time slice, that most batches are not interrupted.
+/// Duration of a batch. It is long enough to make the cost of two clock readings negligible. It is
+/// much shorter than a time slice, so that most batches are not interrupted.
 const BATCH: Duration = Duration::from_micros(50);
 /// Time after which all threads switch between the operation and its reference. A turn contains
 /// many batches, and a run contains many turns.
 const TURN: Duration = Duration::from_millis(2);
 /// Maximum number of operations in a batch.
 const LARGEST_BATCH: u64 = 1 << 14;
-/// Maximum number of recorded batches per thread.
+/// Maximum number of batches per thread that are recorded for the operation, and also for its
+/// reference.
 const MOST_BATCHES: usize = 1 << 17;
 
 /// The measurements of all threads.
@@ -35,7 +36,7 @@ pub struct Outcome {
 
 #[derive(Debug)]
 struct Part {
-    /// Times of operations, excluding the warm-up.
+    /// Times of the operations that were timed one by one, after the warm-up.
     times: Times,
     span: Duration,
     warm_up: u64,
@@ -149,8 +150,9 @@ impl Outcome {
 }
 
 /// Runs the operation that `make` returns in each of `threads` threads. The phases are a warm-up,
-/// single timed operations, and batches for half as long. If the operation has a reference, the
-/// last phase alternates between turns of the operation and turns of the reference.
+/// single timed operations for the time `measured`, and batches for half of that time. If the
+/// operation has a reference, the last phase alternates between turns of the operation and turns of
+/// the reference.
 ///
 /// # Errors
 /// When a thread fails. The error is that of the first failed thread in order of creation. It is

@@ -14,16 +14,16 @@ pub enum Failure {
     /// The process cannot enter its control group.
     #[error("cannot enter the control group through {}: {}", .0.display(), .1)]
     Join(PathBuf, io::Error),
-    /// lgalloc is out of memory.
+    /// lgalloc refused an allocation.
     #[error("lgalloc: {0}")]
     Lgalloc(#[from] AllocError),
-    /// The published crate is out of memory.
+    /// The published crate refused an allocation.
     #[error("lgalloc-published: {0}")]
     Published(#[from] lgalloc_published::AllocError),
     /// `malloc` is out of memory.
     #[error("malloc of {0} bytes failed: out of memory")]
     Malloc(usize),
-    /// A system call failed.
+    /// A system call failed, or a file of the kernel could not be read.
     #[error("{0} fails: {1}")]
     System(&'static str, io::Error),
     /// A page does not contain the data that was written to it.
@@ -43,7 +43,7 @@ impl Failure {
         Self::System(call, io::Error::last_os_error())
     }
 
-    /// Returns the exit status.
+    /// Returns the exit status of a process that ends with this failure.
     pub fn status(&self) -> u8 {
         match self {
             Self::Instructions(_) | Self::Join(..) => 2,

@@ -33,7 +33,8 @@ pub use drive::{Operation, Outcome, drive};
 /// Runs the process: `heapdrome-lgalloc-bench INSTRUCTIONS`.
 ///
 /// Prints the [`PagingReport`] as one line of JSON and returns 0. On failure it prints one line to
-/// standard error and returns 1, or 2 if the instructions are invalid.
+/// standard error and returns 1, or 2 if the instructions are invalid or the control group cannot
+/// be entered.
 pub fn main() -> ExitCode {
     let outcome = run(&companion::words()).and_then(|report| {
         let line = serde_json::to_string(&report);

@@ -13,7 +13,7 @@ use lgalloc_published::{
 
 use crate::failure::Failure;
 
-/// A handle of a region of the published crate. It adds an implementation of `Debug`.
+/// Handle of a region of the published crate, with an implementation of `Debug`.
 pub struct Handle(lgalloc_published::Handle);
 
 impl std::fmt::Debug for Handle {

@@ -81,10 +81,11 @@ fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[Read
     }
 }
 
-/// Returns whether the number of major faults is predictable. In independent draws each page is
-/// equally likely to be read, and a page that is not resident causes a major fault. In a shuffled
-/// order the number is unpredictable: the resident pages are those that were read most recently,
-/// and the same pass does not read them again.
+/// Returns whether the number of major faults is predictable: only in independent draws, and
+/// without prefetching. In independent draws each page is equally likely to be read, and a page
+/// that is not resident causes a major fault. In a shuffled order the number is unpredictable: the
+/// resident pages are those that were read most recently, and the same pass does not read them
+/// again.
 fn faults_are_known(job: &Read) -> bool {
     job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }
@@ -104,8 +105,9 @@ fn check(job: &Read) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the reason to reject a run, if its faults do not match its residency. Either its pages
-/// were not drawn as specified, or something other than its reads moved pages.
+/// Returns the reason to reject a run, if its faults do not match its residency. Such a mismatch
+/// means that pages were not drawn as specified, or that something other than the reads moved
+/// pages.
 fn crooked(per_read: f64, resident: f64, reads: u64) -> Option<String> {
     let expected = 1.0 - resident;
     // Two standard deviations of a share observed in `reads` draws.

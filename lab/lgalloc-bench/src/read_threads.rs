@@ -23,7 +23,8 @@ pub const STOP: u8 = 2;
 /// would take a core from the readers.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Number of reads after which a reader of lgalloc is replaced. They amount to many batches.
+/// Number of reads that one lgalloc `Reader` performs, in many batches, before a new `Reader`
+/// replaces it.
 const READS: usize = 1 << 12;
 
 /// State that all threads share.
@@ -115,7 +116,7 @@ pub fn singles(
         if counts {
             sheet.reads.record(time);
         }
-        // Relaxed: the prefetch thread only needs the reader's approximate position.
+        // Relaxed: the prefetch thread and the watcher only need the reader's approximate position.
         position.fetch_add(1, Ordering::Relaxed);
     }
     sheet.end();

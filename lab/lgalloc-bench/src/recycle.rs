@@ -11,7 +11,7 @@ use crate::harness;
 use crate::regions::{REGION, Region, WorkingSet};
 use crate::times::{Times, merged};
 
-/// Number of warm-up uses of the hot region in each thread. They are not measured.
+/// Maximum number of warm-up uses of the hot region in each thread. They are not measured.
 const WARM_UP: usize = 100;
 /// Pause that exceeds the time during which lgalloc assumes that a free region is resident.
 const REST: Duration = Duration::from_millis(150);
@@ -106,8 +106,9 @@ fn use_cold(
     Ok(taken)
 }
 
-/// Takes a region, writes every page, and returns it, repeatedly in `threads` parallel threads.
-/// Returns the distribution of the times, and the total rate per second.
+/// Takes a region, writes every page, and returns the region to the pool, repeatedly in each of
+/// `threads` parallel threads. Returns the distribution of the times, and the total rate per
+/// second.
 fn use_hot(
     pool: &mut Pool,
     threads: usize,

@@ -44,7 +44,7 @@ enum Source {
     Published(Option<published::Handle>),
     Malloc,
     Mapped,
-    /// A part of a vector, which is only read. The vector lives as long as any of its parts.
+    /// A part of a vector that is only read. The vector lives as long as any of its parts.
     Part {
         _vector: Arc<LargeVec<Page>>,
     },
@@ -53,7 +53,8 @@ enum Source {
 // SAFETY: a `Region` owns its memory, or shares the ownership of a vector that is never written. So
 // it may move to another thread.
 unsafe impl Send for Region {}
-// SAFETY: `&Region` gives no write access to the memory; `touch` requires `&mut`.
+// SAFETY: `&Region` gives no write access to the memory: `touch` requires `&mut`, and callers of
+// `advise` drop pages only of regions that no other thread uses.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -125,7 +126,7 @@ impl Drop for Region {
             // SAFETY: `start` came from `alloc` with `LAYOUT`, and `self`, its only owner, is being
             // dropped.
             Source::Malloc => unsafe { std::alloc::dealloc(self.start.as_ptr(), LAYOUT) },
-            // The vector is freed when its last part is dropped.
+            // The vector is freed when its last owner is dropped.
             Source::Part { .. } => {}
             Source::Mapped => {
                 // SAFETY: `start` came from `mmap` with this length, and `self`, its only owner, is
@@ -182,7 +183,7 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the number of regions needed for `total` bytes.
+/// Returns the number of regions needed for `total` bytes, at least one.
 pub fn regions_for(total: Bytes) -> usize {
     (total.0 as usize).div_ceil(REGION).max(1)
 }
@@ -274,7 +275,8 @@ impl WorkingSet {
         let (start, mut words) = (self.start(page), words(self.seed, page));
         for word in 0..PAGE / size_of::<u64>() {
             // SAFETY: `word` is below the number of words in a page, and the page start is aligned.
-            // The exclusive borrow of the set prevents other access.
+            // `make`, the only caller, has taken the regions, so the set owns their memory, and its
+            // exclusive borrow prevents other access.
             unsafe { start.add(word).write(words.next_u64()) };
         }
     }
@@ -282,7 +284,8 @@ impl WorkingSet {
     /// Reads the tag of a page.
     #[inline]
     pub fn read(&self, page: usize) -> u64 {
-        // SAFETY: the page start is aligned, and the constructors of the set wrote every page.
+        // SAFETY: the page start is aligned. The constructors of the set wrote every page, and no
+        // page is written after them.
         unsafe { self.start(page).read_volatile() }
     }
 

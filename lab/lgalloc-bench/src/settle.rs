@@ -10,7 +10,7 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// Number of consecutive windows that must each be similar to the previous one.
 const ALIKE: u32 = 3;
 
-/// Detector of a settled number of pages written to swap per operation.
+/// Detector that reports when the number of pages written to swap per operation has settled.
 #[derive(Debug, Default)]
 pub struct Settling {
     last: Option<f64>,

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use crate::manifest::{Entry, Manifest};
 
-/// Built-in trace.
+/// A trace that is part of the heapdrome executable.
 #[derive(Debug)]
 pub struct Carried {
-    /// Recipe, date and size of the trace.
+    /// Entry of the trace in the manifest.
     pub entry: Entry,
-    /// Content of the file.
+    /// Content of the trace file.
     pub bytes: &'static [u8],
 }
 
@@ -43,7 +43,7 @@ pub fn carried() -> &'static [Carried] {
     &CARRIED
 }
 
-/// Returns the built-in trace of this name.
+/// Returns the built-in trace of this name, if there is one.
 #[must_use]
 pub fn find_carried(name: &str) -> Option<&'static Carried> {
     carried().iter().find(|one| one.entry.name == name)

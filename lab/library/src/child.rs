@@ -10,7 +10,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::LibraryError;
 
-/// A running child.
+/// A running child process of a recipe, with its collected output.
 pub(crate) struct Running {
     step: &'static str,
     child: Child,
@@ -26,7 +26,7 @@ pub(crate) fn shell(line: &str, folder: &Path) -> Command {
 }
 
 impl Running {
-    /// Starts a command.
+    /// Starts a command in its own process group. Errors name `step`.
     pub(crate) fn start(step: &'static str, mut command: Command) -> Result<Self, LibraryError> {
         child::in_own_group(&mut command);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -51,8 +51,9 @@ impl Running {
         !matches!(child::watch(&self.child, limit, &never), Ok(false))
     }
 
-    /// Waits for the child's end, and returns the child's output. At the time limit and on Ctrl-C,
-    /// kills the child with its descendants.
+    /// Waits for the child's end, and returns its standard output. Kills the child's process group
+    /// after its end, at the time limit and on Ctrl-C. Returns an error unless the child exits with
+    /// status 0.
     pub(crate) fn finish(
         mut self,
         limit: Duration,
@@ -82,7 +83,7 @@ impl Running {
         ))
     }
 
-    /// Kills the child with its descendants.
+    /// Kills the child's process group.
     pub(crate) fn stop(self) {
         let _ = self.finish(Duration::ZERO, &AtomicBool::new(true));
     }

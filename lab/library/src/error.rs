@@ -11,7 +11,7 @@ use heapdrome_trace::TraceError;
 #[non_exhaustive]
 pub enum LibraryError {
     /// There is no such recipe.
-    #[error("the library has no trace named {name}; {advice}")]
+    #[error("no such trace in the library: {name} ({advice})")]
     Unknown {
         /// The requested name.
         name: String,
@@ -21,9 +21,9 @@ pub enum LibraryError {
     /// The program is not installed, or cannot run here.
     #[error("{reason}; install {package}")]
     NotInstalled {
-        /// The reason.
+        /// Reason why the program cannot run.
         reason: String,
-        /// The package that contains the program.
+        /// Packages that contain the program, separated by spaces.
         package: String,
     },
     /// The program cannot be prepared.
@@ -35,7 +35,7 @@ pub enum LibraryError {
     /// A step of the recipe failed.
     #[error("{step} failed: {reason}")]
     Failed {
-        /// The step.
+        /// Name of the step, such as `the recording`.
         step: &'static str,
         /// The reason, in one line.
         reason: String,
@@ -43,9 +43,9 @@ pub enum LibraryError {
     /// A step of the recipe took too long, and was stopped.
     #[error("{step} was stopped after {seconds} s")]
     TooLong {
-        /// The step.
+        /// Name of the step, such as `the recording`.
         step: &'static str,
-        /// The limit.
+        /// Time limit in seconds.
         seconds: u64,
     },
     /// The recorded trace cannot be read.
@@ -54,17 +54,17 @@ pub enum LibraryError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
     /// The file is not a valid manifest.
     #[error("{}: not a manifest of heapdrome's library: {reason}", path.display())]
     Manifest {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Reason why the file cannot be parsed.
         reason: String,
     },
     /// The user interrupted heapdrome.
@@ -72,7 +72,7 @@ pub enum LibraryError {
     Interrupted,
 }
 
-/// Converts an I/O error into one that names the file.
+/// Returns a function that adds the path of the file to an I/O error.
 pub(crate) fn at(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> LibraryError + use<> {
     let path = path.to_owned();
     move |source| LibraryError::File { path, source }

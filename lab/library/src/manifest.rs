@@ -10,18 +10,18 @@ use crate::{LibraryError, Size};
 /// Name of the manifest in a folder of traces.
 pub const MANIFEST: &str = "manifest.json";
 
-/// A trace of the library.
+/// Description of a recorded trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Name of the trace; its file is `NAME.trace`.
     pub name: String,
-    /// The length of the run.
+    /// Length of the recorded run.
     pub size: Size,
     /// The program and its version.
     pub program: String,
-    /// The recorded command.
+    /// Command that was recorded, as a line for a shell.
     pub command: String,
-    /// Time at which the recording began, in UTC.
+    /// Time at which the recording began, in UTC, as RFC 3339.
     pub date: String,
     /// Version of heapdrome that recorded the trace.
     pub heapdrome: String,
@@ -39,7 +39,7 @@ pub struct Entry {
 /// All traces of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The traces, by name.
+    /// Traces, sorted by name.
     pub traces: Vec<Entry>,
 }
 

@@ -20,22 +20,22 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Size {
-    /// A run of about a second, cut off after [`MOST_OPERATIONS`].
+    /// A run of about a second, cut off before any process exceeds [`MOST_OPERATIONS`].
     #[default]
     Small,
     /// A complete run of seconds or minutes.
     Full,
 }
 
-/// Maximum number of operations of a small trace. Small traces are embedded in heapdrome, and each
-/// takes about a byte for each operation.
+/// Maximum number of operations of each process in a small trace. Small traces are embedded in
+/// heapdrome, and an operation takes about one byte.
 pub(crate) const MOST_OPERATIONS: u64 = 200_000;
 
-/// A trace of the library, with the description of its program's run.
+/// Recipe of a trace: the description of the run that is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Name of the trace.
+    /// Name of the trace, by which users select the recipe.
     pub name: String,
     /// Description of the program's allocations, in one line.
     pub summary: String,
@@ -47,11 +47,11 @@ pub struct Recipe {
     pub(crate) script: Option<Script>,
 }
 
-/// Parameters of a program of `lab/programs`.
+/// A program of `lab/programs`, with the parameters of both runs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfProgram {
-    /// Name of the program.
+    /// Name of the program in `lab/programs`.
     pub name: String,
     /// Parameters of the small run, as `name=value`.
     pub small: Vec<String>,
@@ -59,21 +59,21 @@ pub(crate) struct OfProgram {
     pub full: Vec<String>,
 }
 
-/// Shell lines, which run in a separate folder.
+/// Recipe as shell lines, which run in a separate folder.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Script {
     /// Command that prints the version of the program on its first line, and fails if the program
     /// is not installed.
     pub version: String,
-    /// Names of the files in the script's folder.
+    /// Names of the entries of [`FILES`] that are written into the script's folder.
     #[serde(default)]
     pub files: Vec<String>,
     /// Whether the program refuses to run as root. If heapdrome runs as root, an unprivileged user
     /// then runs the preparation and the server.
     #[serde(default)]
     pub refuses_root: bool,
-    /// Command that runs first and is not recorded.
+    /// Command that prepares the run, and is not recorded.
     pub prepare: Option<String>,
     /// Command of the small run. If there is a server, this is the load of the small run.
     pub small: String,
@@ -87,7 +87,7 @@ pub(crate) struct Script {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Service {
-    /// Command that starts the server and stays in the foreground.
+    /// Command that becomes the server by `exec`, and stays in the foreground.
     pub serve: String,
     /// Command that succeeds as soon as the server answers.
     pub ready: String,
@@ -110,7 +110,7 @@ impl Script {
         }
     }
 
-    /// Returns the files of the folder with their contents.
+    /// Returns the names and contents of the files in the script's folder.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let wanted = |(name, _): &(&str, &str)| self.files.iter().any(|file| file == name);
         FILES.into_iter().filter(wanted)
@@ -118,7 +118,7 @@ impl Script {
 }
 
 impl Size {
-    /// Returns the name of the size.
+    /// Returns the size's name in a manifest, such as `small`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -18,9 +18,9 @@ use crate::{LibraryError, script, server, shorten};
 
 /// Request for the recording of a trace.
 pub struct Request<'a> {
-    /// Recipe of the trace.
+    /// Recipe that describes the program's run.
     pub recipe: &'a Recipe,
-    /// The length of the run.
+    /// Length of the recorded run.
     pub size: Size,
     /// The executable `heapdrome`, which records.
     pub heapdrome: &'a Path,
@@ -60,7 +60,8 @@ impl Size {
 /// returns, and no file of that name appears before the trace is complete.
 ///
 /// # Errors
-/// If the program is not installed or fails, the user interrupts, or a file cannot be written.
+/// If the program is not installed, fails or takes too long; if the user interrupts; if a file
+/// cannot be written; or if the trace exists and `force` is false.
 pub fn record(
     request: &Request<'_>,
     on_event: &mut dyn FnMut(Event),

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Returns the command that runs a server and writes the server's process ID to a file. The shell
-/// writes its own ID and then becomes the server.
+/// writes its own ID and then becomes the server, because the server's command uses `exec`.
 pub(crate) fn command(server: &Served, number: &Path) -> Vec<String> {
     let line = format!("echo $$ > '{}'\n{}", number.display(), server.serve);
     ["sh", "-c", line.as_str()].map(str::to_owned).to_vec()

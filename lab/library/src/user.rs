@@ -28,8 +28,8 @@ impl User {
         }
     }
 
-    /// Returns the folder that holds the script's folder. The user must be able to enter it;
-    /// `staging` is the private folder of the user who runs heapdrome.
+    /// Returns the parent of the script's folder: `staging`, or the system's temporary folder for
+    /// another user, who cannot enter `staging`.
     pub(crate) fn place(self, staging: &Path) -> PathBuf {
         match self {
             Self::Own => staging.to_owned(),
@@ -38,7 +38,7 @@ impl User {
     }
 
     /// Returns the shell line that makes the user the owner of the current folder; `None` if the
-    /// user owns it already.
+    /// user already owns the folder.
     pub(crate) fn takes_folder(self) -> Option<String> {
         (self == Self::Unprivileged).then(|| format!("chown {UNPRIVILEGED} ."))
     }

@@ -33,7 +33,7 @@ pub(crate) struct Work {
 
 /// A server that is recorded.
 pub(crate) struct Served {
-    /// Command that starts the server and stays in the foreground.
+    /// Command that becomes the server by `exec`, and stays in the foreground.
     pub serve: String,
     /// Command that succeeds as soon as the server answers.
     pub ready: String,
@@ -83,7 +83,8 @@ pub(crate) fn of_program(
     })
 }
 
-/// Returns the name and version of the first program of a load, from its notes.
+/// Returns the name and version of the first program of a load, from its notes; empty if no note
+/// names a program.
 fn version(notes: &[String]) -> String {
     let told = notes.iter().find_map(|note| note.split_once(" is "));
     told.map_or_else(String::new, |(path, version)| {

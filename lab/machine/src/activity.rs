@@ -1,4 +1,4 @@
-//! Activity of other programs, observed for half a second.
+//! Load, stolen time, busy processes, swapping and throttling, observed for [`WINDOW`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::tell::{good, note, read, unreadable, warning};
 /// Duration of the observation.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// Processor time by kind, from the first line of `/proc/stat`.
+/// Total and stolen time of all processors in clock ticks, from the first line of `/proc/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     all: u64,
@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// Returns all conditions that require an observation over time. Takes [`WINDOW`].
+/// Returns the conditions of the machine's activity. Takes [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);
@@ -66,7 +66,7 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// Returns the summed times of all processors.
+/// Returns the summed times of all processors; `None` if the kernel does not report stolen time.
 fn times(stat: &str) -> Option<Times> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let numbers: Option<Vec<u64>> = line
@@ -82,7 +82,8 @@ fn times(stat: &str) -> Option<Times> {
     })
 }
 
-/// Returns the number of pages swapped in and out since the machine started.
+/// Returns the number of pages swapped in and out since the machine started; `None` if the text
+/// does not show it.
 fn swapped(vmstat: &str) -> Option<u64> {
     Some(keyed(vmstat, "pswpin")? + keyed(vmstat, "pswpout")?)
 }
@@ -114,7 +115,8 @@ fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), user + system))
 }
 
-/// Checks the load: the number of processes that ran or waited for a processor in the last minute.
+/// Checks the load: the average number of processes that ran, or waited for a processor or a disk,
+/// in the last minute.
 fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     const NAME: &str = "load";
     const MEANING: &str = "other work takes processors, caches and memory bandwidth from the runs";
@@ -161,7 +163,8 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     }
 }
 
-/// Lists processes that used a processor during the observation.
+/// Checks for processes that used a noticeable share of a processor during the observation. Lists
+/// at most three, the busiest first.
 fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u64)>) -> Condition {
     const NAME: &str = "busy processes";
     const MEANING: &str = "they compete with the runs for processors and caches";
@@ -188,7 +191,8 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
     }
 }
 
-/// Checks whether heat throttled the processor during the observation.
+/// Checks whether heat throttled the processor, during the observation or at any time since the
+/// machine started.
 fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
     const NAME: &str = "thermal throttling";
     const MEANING: &str = "a hot processor slows down, the later runs of a race most";

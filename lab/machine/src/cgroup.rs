@@ -50,7 +50,8 @@ fn watching(group: Option<&Group>) -> Condition {
     }
 }
 
-/// Returns the smallest value that `read` finds in the group or a visible ancestor.
+/// Returns the smallest value that `read` finds in the group or a visible ancestor; `None` if it
+/// finds none.
 fn least<T: PartialOrd>(group: &Group, read: impl Fn(Version, &Path) -> Option<T>) -> Option<T> {
     let found = group
         .upwards()

@@ -9,17 +9,18 @@ const TRIES: usize = 9;
 const PAGE: usize = 4096;
 
 /// Measures the processor time of a page fault that maps an empty page of 4 KiB, in seconds: the
-/// median of several tries. `None` if memory could not be mapped.
+/// median of several tries. `None` if too few tries could map memory.
 pub(crate) fn cost() -> Option<f64> {
     let mut tries: Vec<f64> = (0..TRIES).map_while(|_| once()).collect();
     tries.sort_by(f64::total_cmp);
     tries.get(TRIES / 2).copied()
 }
 
-/// Measures the cost in one try.
+/// Measures the cost in one try. `None` if memory cannot be mapped.
 fn once() -> Option<f64> {
     let length = PAGES * PAGE;
-    // SAFETY: the mapping is new and private to this function, and all writes are within `length`.
+    // SAFETY: the mapping is new and private to this function. All writes are within `length`, and
+    // none follows the `munmap`.
     unsafe {
         let (access, kind) = (
             libc::PROT_READ | libc::PROT_WRITE,

@@ -1,4 +1,4 @@
-//! Settings of the kernel and the C library that affect measurements.
+//! Settings of the kernel, the C library and the environment that affect measurements.
 
 use std::io::Error;
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn layout(mode: Option<&str>, fixed: Option<bool>) -> Condition {
     }
 }
 
-/// Checks for hardware counters by opening one.
+/// Checks for hardware counters, by the outcome of opening one.
 fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
     const NAME: &str = "hardware counters (perf)";
     const MEANING: &str =
@@ -97,7 +97,7 @@ fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
     }
 }
 
-/// Checks by a trial whether children can be traced. The proof requires this.
+/// Checks whether children can be traced, by the outcome of a trial. The proof requires tracing.
 fn tracing(tried: Result<(), Error>, scope: Option<&str>) -> Condition {
     const NAME: &str = "tracing of children (ptrace)";
     const MEANING: &str = "without it there is no proof of which library served malloc";

@@ -1,4 +1,4 @@
-//! Memory: its amount, the size of its pages, and the kernel's behaviour under memory pressure.
+//! Memory: its amount, huge pages, swap, overcommit and limits. Also free disk space.
 
 use heapdrome_schema::{Bytes, Condition};
 
@@ -57,7 +57,7 @@ fn free_memory(meminfo: &str) -> Condition {
 }
 
 /// Checks for swap in use and for swapping during the observation. `moved` is the number of pages
-/// swapped in or out; `None` if `/proc/vmstat` does not contain it.
+/// swapped in or out; `None` if `/proc/vmstat` does not show it.
 pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
     const NAME: &str = "swap";
     const MEANING: &str = "swapped pages are missing from peaks of resident memory, and cost time";

@@ -6,7 +6,7 @@ use heapdrome_schema::Condition;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Returns the processor's name from the text of `/proc/cpuinfo`, on x86 and on ARM.
+/// Returns the processor's name from the text of `/proc/cpuinfo` on x86 or ARM, or `unknown`.
 pub(crate) fn name(cpuinfo: &str) -> String {
     let field = |key: &str| {
         let named = cpuinfo.lines().find_map(|line| {
@@ -50,7 +50,7 @@ pub(crate) fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// Returns the number of processors in a list such as `0-3,8`.
+/// Returns the number of processors in a list such as `0-3,8`; `None` if the list is malformed.
 pub(crate) fn list_length(list: &str) -> Option<usize> {
     let parts = list
         .trim()

@@ -24,13 +24,15 @@ pub(crate) fn may_write(path: &Path) -> bool {
     fs::accessat(fs::CWD, path, fs::Access::WRITE_OK, fs::AtFlags::EACCESS).is_ok()
 }
 
-/// Returns the number of bytes that this user may still write into the file system of `path`.
+/// Returns the number of bytes that this user may still write into the file system of `path`;
+/// `None` if the system does not report it.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let found = fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Returns whether this process and its children run without address space randomisation.
+/// Returns whether this process and its children run without address space randomisation. `None` if
+/// the kernel refuses the query.
 pub(crate) fn layout_is_fixed() -> Option<bool> {
     // SAFETY: the argument 0xffff_ffff queries the current personality and changes nothing.
     let personality = unsafe { libc::personality(0xffff_ffff) };
@@ -42,7 +44,7 @@ pub(crate) fn kernel_release() -> String {
     uname().release().to_string_lossy().into_owned()
 }
 
-/// Returns the C library of this process and its version.
+/// Returns the C library of this process and its version, or `not glibc`.
 pub(crate) fn c_library() -> String {
     #[cfg(target_env = "gnu")]
     {
@@ -69,7 +71,7 @@ pub(crate) fn try_hardware_counter() -> Result<(), Error> {
 /// Checks whether a child may request tracing, as the witness's children do.
 ///
 /// # Errors
-/// Returns the kernel's error if the request fails.
+/// Returns an error if the fork, the request or the wait fails, or the child is killed.
 pub(crate) fn try_trace() -> Result<(), Error> {
     // SAFETY: between fork and _exit the child only calls ptrace and reads errno. Both are
     // async-signal-safe, as required after a fork of a threaded process. The parent waits for
@@ -91,7 +93,8 @@ pub(crate) fn try_trace() -> Result<(), Error> {
     }
 }
 
-/// Waits for `child` and converts its exit status, an error number, into a result.
+/// Waits for `child` and converts its exit status into a result: 0 for success, otherwise an error
+/// number.
 fn wait_for(child: libc::pid_t) -> Result<(), Error> {
     let mut status = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Constructors of conditions.
+//! Constructors of conditions, and a reader of system files.
 
 use heapdrome_schema::{Condition, Level};
 
@@ -49,7 +49,7 @@ fn condition(
     }
 }
 
-/// Reads a file of the kernel, without trailing white space; `None` if it is unreadable.
+/// Reads a text file, without trailing white space; `None` if the file is unreadable.
 pub(crate) fn read(path: &str) -> Option<String> {
     std::fs::read(path)
         .ok()

@@ -11,7 +11,7 @@ use crate::tell;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     processor: usize,
-    /// Number of the socket.
+    /// Number of the socket; 0 if the firmware gives none.
     package: u64,
     /// Number of the core, unique only within its socket.
     core: u64,

@@ -16,7 +16,7 @@ use crate::tree;
 
 /// Prefix of the names of all groups that heapdrome creates.
 const PREFIX: &str = "heapdrome-";
-/// Maximum age at which a group without a known owner is kept, because it may be new.
+/// Minimum age of a group that [`remove_leftovers`] removes.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// A group created for one run. Dropping it removes the group.
@@ -75,7 +75,7 @@ impl Cgroup {
         group::field(&self.folder, "memory.stat", key).map(Bytes)
     }
 
-    /// Returns the method's name for the report.
+    /// Returns the name under which the report shows the method of reading memory.
     pub(crate) fn method(&self) -> &'static str {
         match self.version {
             Version::One => "cgroup v1 memory.stat total_rss",
@@ -86,7 +86,8 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The kernel removes the last process from the group a moment after the process has ended.
+        // A group cannot be removed until the kernel has taken out its last process, a moment after
+        // that process has ended.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;

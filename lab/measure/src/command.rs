@@ -1,4 +1,4 @@
-//! Lookup of a command's program by the rules of a shell, once and before any run.
+//! Lookup of a command's program as a shell does it, once before the first run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use crate::MeasureError;
 /// Search path if `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Checks that the plan's commands can run in this folder.
+/// Checks that `folder`, the working folder of the plan's commands, is an existing folder.
 pub(crate) fn check_directory(folder: &Path) -> Result<(), MeasureError> {
     let what = "the working folder";
     match std::fs::metadata(folder) {
@@ -26,7 +26,8 @@ pub(crate) fn check_directory(folder: &Path) -> Result<(), MeasureError> {
     }
 }
 
-/// Returns the file that the plan's command reads as standard input.
+/// Returns the path of the standard input of the plan's command, after checking that it can be
+/// opened and is not a folder. Returns `/dev/null` if the plan names no file.
 pub(crate) fn stdin(plan: &Plan) -> Result<PathBuf, MeasureError> {
     let Some(path) = &plan.options.stdin else {
         return Ok("/dev/null".into());
@@ -49,7 +50,8 @@ fn unusable(what: &'static str, path: &Path, error: i32) -> MeasureError {
     }
 }
 
-/// Returns the path of the program that `command` names, resolved from `directory`.
+/// Returns the path of the program that `command` names, resolved from `directory`. A name without
+/// a slash is searched for in the `PATH` of `variables`.
 pub(crate) fn program(
     command: &str,
     directory: &Path,

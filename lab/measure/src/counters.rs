@@ -30,8 +30,7 @@ pub fn available() -> Vec<Availability> {
     tried.collect()
 }
 
-/// Kind of counter. Page faults and context switches are missing here, because `wait4` reports
-/// them.
+/// Kind of counter. Context switches are missing here, because `wait4` reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Instructions,
@@ -90,9 +89,9 @@ impl Kind {
     }
 }
 
-/// Opens a counter for children that start later. It counts in them from their exec, and never in
-/// this process, because this process does not exec. If counting in the kernel is forbidden, it
-/// counts only user mode, and its name says so.
+/// Opens a counter for children that start later. Counting starts at a child's exec, and therefore
+/// never in this process, which does not exec. If counting in the kernel is forbidden, the counter
+/// covers user mode only, and its name ends in `:u`.
 fn open(kind: Kind) -> io::Result<(String, Counter)> {
     let mut builder = kind.builder();
     builder
@@ -131,7 +130,7 @@ fn reason(kind: Kind, error: &io::Error) -> String {
 pub(crate) struct Counters(Vec<(String, Counter)>);
 
 impl Counters {
-    /// Opens all available counters, if `wanted`.
+    /// Opens all available counters if `wanted`, otherwise none.
     pub(crate) fn open(wanted: bool) -> Self {
         if !wanted {
             return Self(Vec::new());

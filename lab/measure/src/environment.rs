@@ -1,4 +1,5 @@
-//! Environment of commands. It is equal for all entrants, except for each entrant's own settings.
+//! Environment of commands. It is equal for all runs, except for each entrant's own variables and
+//! the padding of each run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +13,8 @@ pub const PAD: &str = "HEAPDROME_PAD";
 /// Exclusive upper limit of the length of [`PAD`]'s value.
 pub const PAD_LIMIT: u32 = 4096;
 
-/// Variables that choose or tune an allocator.
+/// Names of variables that commands do not inherit: those that choose or tune an allocator, and
+/// [`PAD`].
 const REMOVED_NAMES: [&str; 10] = [
     "LD_PRELOAD",
     "GLIBC_TUNABLES",
@@ -40,7 +42,7 @@ const REMOVED_PREFIXES: [&str; 10] = [
     "MESH_",
 ];
 
-/// The part of heapdrome's own environment that a command inherits.
+/// Environment of a command without an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseEnvironment {
     /// Inherited variables and the plan's own variables.
@@ -81,7 +83,7 @@ pub fn entrant_environment(
 }
 
 /// Returns the environment of a command under `entrant` outside of any plan: heapdrome's own,
-/// without variables that choose or tune an allocator.
+/// without variables that choose or tune an allocator, and with the entrant's variables.
 pub fn command_environment(entrant: &Entrant) -> BTreeMap<OsString, OsString> {
     let inherited = std::env::vars_os().filter(|(name, _)| !is_removed(name));
     let own = entrant.environment().into_iter();

@@ -21,7 +21,7 @@ pub enum MeasureError {
     NotExecutable {
         /// First word of the command.
         command: String,
-        /// Error that the kernel returned.
+        /// Fault of the file, or the error that the kernel returned.
         reason: String,
     },
     /// The plan has an empty command.
@@ -40,7 +40,7 @@ pub enum MeasureError {
     /// The command cannot be pinned to the requested CPUs.
     #[error("cannot pin to CPUs {cpus:?}: {reason}; name CPUs that this process may use")]
     CannotPin {
-        /// The CPUs.
+        /// Numbers of the requested CPUs.
         cpus: Vec<usize>,
         /// Error that the kernel returned.
         reason: String,
@@ -50,19 +50,19 @@ pub enum MeasureError {
     StepFailed {
         /// Name of the step: `--setup`, `--prepare` or `--cleanup`.
         step: &'static str,
-        /// The command.
+        /// Shell command of the step.
         command: String,
         /// Way in which the command ended.
         ending: Ending,
         /// Last lines of its standard error.
         stderr_tail: String,
     },
-    /// The launcher could not be started, or has ended unexpectedly.
+    /// The launcher cannot be started, has ended unexpectedly, or cannot do its work.
     #[error("the launcher {what}: {reason}")]
     Launcher {
         /// Fault of the launcher, such as `cannot be started` or `ended`.
         what: &'static str,
-        /// Reason.
+        /// Exit status of the launcher, or the error that it or the system reported.
         reason: String,
     },
     /// Some processes of a measured tree survive SIGKILL.
@@ -71,16 +71,17 @@ pub enum MeasureError {
         /// Names and ids of these processes.
         names: String,
     },
-    /// The regular expression of a metric is invalid.
+    /// The regular expression of a metric or of a mask is invalid.
     #[error("the pattern of metric {name} is not a regular expression: {reason}")]
     BadMetric {
-        /// Name of the metric.
+        /// Name that the plan gives the metric; `(masked)` for a mask.
         name: String,
         /// Error that the parser returned.
         reason: String,
     },
-    /// An entrant's library is not the one that was proven. The race can continue: take the proof
-    /// again, then call [`Race::accept_library`](crate::Race::accept_library).
+    /// A library of an entrant is missing, or is not the one that was proven. If the library was
+    /// replaced, the race can continue: take the proof again, then call
+    /// [`Race::accept_library`](crate::Race::accept_library).
     #[error("{library} changed during the race ({how}); its proof is invalid")]
     LibraryChanged {
         /// Position of the entrant in the plan.
@@ -90,10 +91,10 @@ pub enum MeasureError {
         /// Description of the change.
         how: String,
     },
-    /// The race's folder cannot be written.
+    /// The race's folder, or an output file in it, cannot be written or read.
     #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Scratch {
-        /// Path of the file.
+        /// Path of the file or folder.
         path: PathBuf,
         /// Error that the system returned.
         source: io::Error,

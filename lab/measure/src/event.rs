@@ -18,7 +18,7 @@ pub struct Failure {
 /// An event in a race.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A warm-up round starts; `round` counts from 0.
+    /// A warm-up round starts.
     WarmupStarted {
         /// Number of the warm-up round, from 0.
         round: u32,
@@ -44,7 +44,8 @@ pub enum Event<'a> {
     },
     /// A run ended, successfully or not; warm-up runs included.
     RunEnded(&'a Run),
-    /// A metric's pattern did not match a run's output, or its match is not a number.
+    /// A metric's pattern did not match a successful run's output, or its match is not a number.
+    /// Missing optional figures of the plan are not reported.
     MetricMissing {
         /// Position of the entrant in the plan.
         entrant: usize,
@@ -62,7 +63,7 @@ pub enum Event<'a> {
     MemoryRunEnded(&'a MemoryRun),
 }
 
-/// End of a round.
+/// Result of a completed round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundEnd {
     /// Number of the round, from 0.

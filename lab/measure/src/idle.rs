@@ -1,4 +1,4 @@
-//! Idle periods of a process tree, and the tree's memory at the end of each.
+//! The longest idle period of a process tree, and the tree's memory at its end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl Activity {
     }
 }
 
-/// Returns the states of a process's threads.
+/// Returns the state letter of each thread of a process, such as `R` for running.
 fn threads_of(pid: libc::pid_t) -> impl Iterator<Item = char> {
     let folder = fs::read_dir(format!("/proc/{pid}/task"));
     let threads = folder.into_iter().flatten().flatten();
@@ -73,7 +73,8 @@ impl Rest {
         }
     }
 
-    /// Returns the memory at the end of the longest idle period.
+    /// Returns the memory at the end of the longest idle period; `None` if no period lasted at
+    /// least [`SHORTEST`].
     pub(crate) fn longest(&self) -> Option<AfterIdle> {
         self.longest
     }

@@ -10,13 +10,12 @@ use heapdrome_system::kernel::keyed;
 /// mapping may also begin where a library ends, but it is larger.
 const MOST_ZEROED: u64 = 1 << 20;
 
-/// Returns the image of a process; `None` if it cannot be read.
+/// Returns the resident memory of a process's image; `None` if it cannot be read.
 pub(crate) fn of(pid: libc::pid_t) -> Option<ImageMemory> {
     let bytes = fs::read(format!("/proc/{pid}/smaps")).ok()?;
     Some(parse(&String::from_utf8_lossy(&bytes)))
 }
 
-/// One mapping.
 #[derive(Clone, Copy, Default)]
 struct Mapping<'a> {
     begin: u64,
@@ -37,8 +36,8 @@ fn parse(text: &str) -> ImageMemory {
             let is_small = mapping.end - mapping.begin <= MOST_ZEROED;
             let follows = mapping.name.is_empty() && mapping.begin == file_end && is_small;
             counts = mapping.is_readable && (of_file || follows || mapping.name == "[stack]");
-            // The kernel maps the zeroed data of a file directly behind its written data, at most
-            // once.
+            // The kernel maps the zeroed data of a file directly behind the file's writable data,
+            // in at most one mapping.
             let has_data = of_file && mapping.is_writable;
             file_end = if has_data { mapping.end } else { 0 };
         } else if counts {

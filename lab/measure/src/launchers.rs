@@ -54,7 +54,7 @@ pub(crate) struct Finished {
 
 /// Launchers of a plan's commands, with the resources that they need.
 pub(crate) struct Launchers {
-    /// Launcher of the measured command only. All its descendants are the measured tree.
+    /// Launcher of the measured command or server only. All its descendants are the measured tree.
     pub(crate) measured: Launcher,
     /// Launcher of all other commands. Processes that they leave running, such as a daemon of
     /// `--setup`, live until the race ends.
@@ -82,7 +82,7 @@ impl Launchers {
         })
     }
 
-    /// Replaces everything that depends on the plan, after the plan has changed.
+    /// Applies a changed plan: derives its needs and looks up its files again.
     pub(crate) fn adopt(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         self.needs = Needs::of(plan)?;
         self.find(plan)
@@ -104,7 +104,8 @@ impl Launchers {
         self.must_succeed(step, text, ending)
     }
 
-    /// Runs the `--cleanup` command. It ignores interrupts, but its time is limited.
+    /// Runs the `--cleanup` command, even after an interrupt. Kills the command after the plan's
+    /// timeout, or after [`CLEANUP_TIME`] if the plan has none.
     pub(crate) fn clean_up(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         let Some(text) = &plan.options.cleanup else {
             return Ok(());
@@ -149,7 +150,8 @@ impl Launchers {
         }
     }
 
-    /// Returns a shell command with default settings.
+    /// Returns a request to run the shell command `text`, without pinning or a time limit, and with
+    /// its standard output discarded.
     pub(crate) fn shell_spawn(
         &self,
         text: &str,
@@ -177,7 +179,8 @@ impl Launchers {
         }
     }
 
-    /// Returns the plan's command in the environment `variables`, with its output kept if needed.
+    /// Returns a request to run the plan's command with `variables` as its environment, without
+    /// pinning. Keeps the standard output if it is compared or searched for metrics.
     pub(crate) fn command_spawn(
         &mut self,
         plan: &Plan,
@@ -201,7 +204,7 @@ impl Launchers {
         })
     }
 
-    /// Returns the environment of one run under an entrant.
+    /// Returns the environment of one run under an entrant, including [`PAD`].
     pub(crate) fn variables(&self, plan: &Plan, attempt: Attempt) -> BTreeMap<OsString, OsString> {
         let mut variables = match plan.entrants.get(attempt.entrant) {
             Some(entrant) => entrant_environment(&self.needs.base, entrant),
@@ -269,7 +272,8 @@ impl Launchers {
         }
     }
 
-    /// Returns the figures in the output of the command's last run.
+    /// Returns the metrics in the output of the command's last run. Reports missing ones to
+    /// `events`, except the plan's optional figures.
     pub(crate) fn metrics(
         &self,
         plan: &Plan,
@@ -304,7 +308,8 @@ impl Launchers {
         Ok(found)
     }
 
-    /// Returns the hash of the last run's output, without the masked ranges, if output is compared.
+    /// Returns the hash of the last run's standard output, without the masked ranges; `None` if
+    /// outputs are not compared.
     pub(crate) fn output_hash(&self, plan: &Plan) -> Result<Option<String>, MeasureError> {
         if !plan.options.compare_output {
             return Ok(None);
@@ -317,8 +322,8 @@ impl Launchers {
         self.needs.masks.hash(path).map(Some).map_err(failed)
     }
 
-    /// Creates a watch over the measured tree. The watch uses a control group if a trial shows that
-    /// processes can be started in one, otherwise `/proc`.
+    /// Creates a watch over the measured tree. With [`MemoryMethod::Best`], the watch uses a
+    /// control group if a trial shows that processes can be started in one, otherwise `/proc`.
     pub(crate) fn watch(
         &mut self,
         method: MemoryMethod,
@@ -349,7 +354,8 @@ impl Launchers {
     }
 }
 
-/// Returns the time between two checks during a wait.
+/// Returns the maximum time to wait for a process before memory or the interrupt flag is checked
+/// again.
 pub(crate) fn patience(watch: &Option<Watch>) -> Duration {
     if watch.is_some() { INTERVAL } else { GLANCE }
 }

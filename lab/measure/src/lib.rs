@@ -17,11 +17,10 @@
 //! # let _ = end; Ok(()) }
 //! ```
 //!
-//! A child inherits the peak resident size of its parent from the kernel, so a process that holds
-//! results cannot measure small programs. Heapdrome therefore starts itself again as a
-//! [`launcher`]. This small process starts all measured processes, waits for them, and kills them
-//! if necessary. When heapdrome dies, its launchers notice that their socket closes, and kill their
-//! whole trees.
+//! A forked child inherits the peak resident size of its parent, so a process that holds results
+//! cannot measure small programs. Heapdrome therefore starts itself again as a [`launcher`]. This
+//! small process starts all measured processes, waits for them, and kills them if necessary. When
+//! heapdrome dies, its launchers notice that their socket closes, and kill their whole trees.
 
 mod cgroup;
 mod command;

@@ -10,7 +10,7 @@ use heapdrome_system::sha256_of_file;
 
 use crate::MeasureError;
 
-/// Cheap fingerprint of a file's metadata. It changes when the file does.
+/// Metadata of a file, used as a cheap fingerprint of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,

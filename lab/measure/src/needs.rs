@@ -1,4 +1,4 @@
-//! Resources that a plan's commands need. They are found before anything runs.
+//! Resources that a plan's commands need, determined before the first run.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use heapdrome_schema::Plan;
 use crate::output::{self, Masks, Pattern};
 use crate::{BaseEnvironment, MeasureError, base_environment, command};
 
-/// Resources that a plan names.
+/// Environment, patterns, masks and files of a plan's commands.
 pub(crate) struct Needs {
     pub(crate) base: BaseEnvironment,
     pub(crate) patterns: Vec<Pattern>,
@@ -17,7 +17,7 @@ pub(crate) struct Needs {
     files: Option<Files>,
 }
 
-/// Files of the command.
+/// Files of the measured command, at their resolved paths.
 #[derive(Clone)]
 pub(crate) struct Files {
     pub(crate) stdin: PathBuf,
@@ -25,8 +25,7 @@ pub(crate) struct Files {
 }
 
 impl Needs {
-    /// Returns everything that follows from `plan` alone. [`Needs::find`] looks up files and
-    /// folders.
+    /// Derives the needs that follow from `plan` alone. [`Needs::find`] looks up files and folders.
     pub(crate) fn of(plan: &Plan) -> Result<Self, MeasureError> {
         Ok(Self {
             base: base_environment(plan),

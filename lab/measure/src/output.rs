@@ -1,4 +1,4 @@
-//! Output of a command: its hash, its last lines, and its figures.
+//! Output of a command: its hash, its last lines, and its metrics.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -64,6 +64,7 @@ fn bad_metric(name: &str, error: &regex::Error) -> MeasureError {
 
 impl Pattern {
     /// Returns the number at the pattern's last match, because programs print their totals last.
+    /// Returns `None` if nothing matches, or if the match is not a finite number.
     pub(crate) fn find(&self, text: &str) -> Option<f64> {
         let found = self.expression.captures_iter(text).last()?;
         let number = found.get(1).or_else(|| found.get(0))?.as_str().trim();
@@ -74,8 +75,8 @@ impl Pattern {
     }
 }
 
-/// Patterns of output that comparisons ignore, because a program's figures about itself differ from
-/// run to run.
+/// Patterns of output that comparisons ignore because it differs from run to run, such as a
+/// program's own timings.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks(Vec<regex::bytes::Regex>);
 

@@ -14,14 +14,14 @@ use crate::tree::Process;
 
 /// Default time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor of the elapsed time: two readings are at most this quotient apart. Readings are thus
-/// denser at the beginning, so that a short run has some, too.
+/// Divisor of the elapsed time. At the beginning, the next reading is due after `elapsed / EARLY`,
+/// so that a short run has some readings, too.
 const EARLY: u32 = 8;
 /// Reciprocal of the maximum share of a run's time that readings take.
 pub(crate) const SHARE: u32 = 20;
 
-/// Determines when the next reading is due: after [`INTERVAL`], or sooner at the beginning.
-/// Readings are rare enough to take at most one [`SHARE`]th of the time.
+/// Schedule of readings. The next one is due [`INTERVAL`] after the previous one, or sooner at the
+/// beginning. Readings are rare enough to take at most one [`SHARE`]th of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     started: Instant,
@@ -102,7 +102,7 @@ fn parts(sum: Rollup, at: Nanoseconds) -> MemoryParts {
 }
 
 /// Returns whether a child uses its parent's address space, as between vfork and exec. A forked
-/// child has equal sizes, too, but its pages are shared, so each page counts in proportion.
+/// child has equal sizes, too, but its pages are shared, so few of them are private.
 fn is_same_memory(parent: Rollup, child: Rollup) -> bool {
     parent == child && 2 * child.private >= child.anonymous
 }

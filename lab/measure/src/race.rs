@@ -26,8 +26,8 @@ impl Race {
     /// Starts a race in `folder`, which is created if needed and must not contain a race.
     ///
     /// # Errors
-    /// When the plan cannot be run (command not found, bad metric), the folder cannot be written,
-    /// or the launcher cannot be started.
+    /// When the plan cannot be run (command not found, bad metric), the folder contains a race or
+    /// cannot be written, or the launcher cannot be started.
     pub fn start(plan: Plan, machine: Machine, folder: &Path) -> Result<Self, MeasureError> {
         Self::start_with(
             &LauncherProgram::of_this_executable(),
@@ -61,11 +61,11 @@ impl Race {
     }
 
     /// Resumes the race in `folder` at the end of its journal. The command and its working folder
-    /// need not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
+    /// need not exist before the first call that runs a command.
     ///
     /// # Errors
-    /// In the cases of [`Race::start`], and when the journal is damaged, was written by a newer
-    /// heapdrome, or is in use.
+    /// When the journal is missing or damaged, was written by a newer heapdrome, or is in use. Also
+    /// when a metric is invalid, the folder cannot be written, or the launcher cannot be started.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
@@ -116,10 +116,9 @@ impl Race {
         })
     }
 
-    /// Writes a line to the journal, and returns once it is on disk. The caller records proofs,
-    /// failures under the witness, remarks, and the end of the race; runs and memory runs are
-    /// recorded automatically. A plan replaces the previous one; entrants that have failed must
-    /// keep their positions.
+    /// Writes a line to the journal, and returns once it is on disk. Runs, memory runs, and the
+    /// failures of both are recorded automatically; the caller records all other lines. A plan
+    /// replaces the previous one; entrants that have failed must keep their positions.
     ///
     /// # Errors
     /// When the journal cannot be written, or a new plan cannot be run.
@@ -136,7 +135,8 @@ impl Race {
     /// Runs the `--setup` command, if there is one.
     ///
     /// # Errors
-    /// When the command fails, or the race's command does not exist.
+    /// When the command fails or is interrupted, or a file or folder of the race's command is
+    /// missing.
     pub fn setup(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.setup {
@@ -149,7 +149,8 @@ impl Race {
     /// Callers that run the command in another way, such as under the witness, must call it first.
     ///
     /// # Errors
-    /// When the command fails, or the race's command does not exist.
+    /// When the command fails or is interrupted, or a file or folder of the race's command is
+    /// missing.
     pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.prepare {
@@ -162,7 +163,7 @@ impl Race {
     /// not end is killed after the plan's timeout, or after one minute.
     ///
     /// # Errors
-    /// When the command fails.
+    /// When the command fails, or the working folder is missing.
     pub fn cleanup(&mut self) -> Result<(), MeasureError> {
         self.launchers.clean_up(&self.state.plan)
     }
@@ -175,7 +176,7 @@ impl Race {
     /// Accepts the current content of the library of `entrant`.
     ///
     /// # Errors
-    /// When the library cannot be read.
+    /// When the library cannot be read, or a preloaded library is missing.
     pub fn accept_library(&mut self, entrant: usize) -> Result<(), MeasureError> {
         self.libraries
             .get_mut(entrant)
@@ -234,7 +235,8 @@ impl Race {
         &self.state.decided
     }
 
-    /// Returns whether `entrant` has neither failed nor been shown to run on another allocator.
+    /// Returns whether the runs of `entrant` count: it has not failed, and its latest proof, if
+    /// any, does not show [`Coverage::TooLittle`](heapdrome_schema::Coverage::TooLittle).
     pub fn counts(&self, entrant: usize) -> bool {
         self.state.counts(entrant)
     }
@@ -245,7 +247,8 @@ impl Race {
         self.state.is_racing(entrant)
     }
 
-    /// Returns the number of rounds for which every entrant that still races has a run.
+    /// Returns the number of rounds that every entrant still in the race has run; 0 if no entrant
+    /// is racing.
     pub fn complete_rounds(&self) -> u32 {
         self.state.complete_rounds()
     }

@@ -25,7 +25,7 @@ impl Race {
         let of = self.state.plan.options.warmup_rounds;
         for round in 0..of {
             events(Event::WarmupStarted { round, of });
-            // Numbers warm-up rounds downwards from the maximum, so that their random draws differ
+            // Number warm-up rounds downwards from the maximum, so that their random draws differ
             // from those of counted rounds.
             let draw = u32::MAX - round;
             for (position, entrant) in self.order(draw).into_iter().enumerate() {
@@ -40,8 +40,8 @@ impl Race {
     }
 
     /// Runs one entrant once, without recording it, and returns whether the run succeeded. The
-    /// caller uses its duration to estimate the end of the race. An entrant that fails here stays
-    /// in the race; it leaves when it fails in a round.
+    /// caller measures the duration of this call to estimate the end of the race. An entrant that
+    /// fails here stays in the race.
     ///
     /// # Errors
     /// See [`Race::next_round`].
@@ -55,12 +55,14 @@ impl Race {
         Ok(!timed.failed)
     }
 
-    /// Runs a round: every entrant that still races runs once, in an order specific to the round.
-    /// An interrupted round is completed. Each run is on disk before the next one starts.
+    /// Runs a round: every entrant that still races runs once, in an order specific to the round. A
+    /// round that was interrupted earlier is completed. Each run is on disk before the next one
+    /// starts.
     ///
     /// # Errors
-    /// When something other than an entrant fails. After [`MeasureError::LibraryChanged`] the
-    /// caller may take the proof again, call [`Race::accept_library`], and continue the round.
+    /// When something other than an entrant fails, or the interrupt flag is set. After
+    /// [`MeasureError::LibraryChanged`] the caller may take the proof again, call
+    /// [`Race::accept_library`], and continue the round.
     pub fn next_round(
         &mut self,
         events: &mut dyn FnMut(Event<'_>),
@@ -75,7 +77,8 @@ impl Race {
         });
         let during = format!("round {}", round + 1);
         for entrant in order {
-            // An interrupted round may already have runs and failures.
+            // If the round was interrupted, its earlier runs and failures have taken the first
+            // positions.
             let failed = self.state.failed_during(&during).count();
             let position = self.state.runs_in(round).count() + failed;
             let timed = self.timed(round, position, entrant, events, interrupt)?;

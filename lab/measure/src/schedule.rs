@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::environment::PAD_LIMIT;
 
-/// Numbers of the random streams that are derived from one seed. Each purpose has its own stream,
-/// so its draws do not depend on the number of draws for other purposes.
+/// First stream of each purpose. Each round's order and each run's padding has its own random
+/// stream of the same seed, so no draw depends on the number of other draws.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 
@@ -60,7 +60,8 @@ mod tests {
                     .position(|&place| place == entrant)
                     .expect("each runs")] += 1;
             }
-            // The 99.99% quantile for 5 degrees of freedom. The seed makes the draw reproducible.
+            // The 99.99% quantile for 5 degrees of freedom is 25.7. The seed makes the draw
+            // reproducible.
             assert!(chi_square(&counts) < 25.7, "{entrant}: {counts:?}");
         }
     }
@@ -73,7 +74,7 @@ mod tests {
         }
         assert_eq!(counts.len(), 24);
         let counts: Vec<u32> = counts.into_values().collect();
-        // The 99.99% quantile for 23 degrees of freedom.
+        // The 99.99% quantile for 23 degrees of freedom is 57.1.
         assert!(chi_square(&counts) < 58.0, "{counts:?}");
     }
 

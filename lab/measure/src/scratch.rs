@@ -7,7 +7,8 @@ use crate::MeasureError;
 /// Output files of commands. Each run empties them, and dropping this value removes them.
 pub(crate) struct Scratch {
     folder: PathBuf,
-    /// Whether this process created the folder, and may write to and remove it.
+    /// Whether [`Scratch::make`] was called. Only then are the files and the folder removed on
+    /// drop.
     made: bool,
     pub(crate) stdout: PathBuf,
     pub(crate) stderr: PathBuf,

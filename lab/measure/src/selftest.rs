@@ -10,9 +10,8 @@ use heapdrome_schema::{Bytes, Entrant, Machine, Nanoseconds, Plan, Role, Run, St
 use crate::launcher::{LauncherProgram, child_usage};
 use crate::{Interrupt, MeasureError, Race};
 
-/// Memory that the measurer holds while `/bin/true` runs.
+/// Number of bytes that the measurer holds while `/bin/true` runs.
 const HELD: usize = 400 << 20;
-/// A program that does nothing.
 const TRUE: &str = "/bin/true";
 
 /// Measured peak memory of `/bin/true` while heapdrome holds much memory.
@@ -26,10 +25,12 @@ pub struct ResidentOfTrue {
     pub read: Bytes,
 }
 
-/// Touches 400 MiB, runs `/bin/true` through a launcher while holding them, and reads its peak.
+/// Touches a large amount of memory and holds it while `/bin/true` runs twice: as a direct child,
+/// and through a launcher. Returns both measured peaks.
 ///
 /// # Errors
-/// When the launcher or `/bin/true` cannot be started, or a temporary folder cannot be written.
+/// When the launcher cannot be started, `/bin/true` cannot be started or fails, or a temporary
+/// folder cannot be written.
 pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, MeasureError> {
     let ballast = black_box(vec![1_u8; HELD]);
     let read_directly = direct_child()?;
@@ -52,7 +53,8 @@ pub struct Overhead {
     pub whole: Nanoseconds,
 }
 
-/// Runs `/bin/true` `runs` times. Each run is checked, journalled and synced, as in a race.
+/// Measures `runs` runs of `/bin/true`, but at least one. Each run is journalled and synced, as in
+/// a race.
 ///
 /// # Errors
 /// See [`resident_of_true`].

@@ -155,8 +155,8 @@ impl Launchers {
         }
     }
 
-    /// Leaves the server idle for a while and reads its memory, if its memory is watched. Returns
-    /// the server's end if it ended meanwhile.
+    /// If the server's memory is watched, leaves the server idle for the plan's idle time, and then
+    /// reads its memory. Returns the server's end if it ended meanwhile.
     fn rest(
         &mut self,
         plan: &Plan,

@@ -6,7 +6,6 @@ use heapdrome_schema::{Coverage, Evidence, JournalLine, Machine, MemoryRun, Plan
 
 use crate::Failure;
 
-/// State of a race.
 pub(crate) struct State {
     pub(crate) plan: Plan,
     pub(crate) machine: Machine,
@@ -39,7 +38,7 @@ impl State {
     }
 
     /// Applies a line of the journal. A later plan replaces the earlier one, and clears all proofs
-    /// and evidence.
+    /// and evidence; its machine is ignored.
     pub(crate) fn apply(&mut self, line: JournalLine) {
         match line {
             JournalLine::Plan { plan, .. } => {
@@ -92,7 +91,8 @@ impl State {
         self.counts(entrant) && !self.decided.contains_key(&entrant)
     }
 
-    /// Returns whether the entrant has neither failed nor been shown to run on another allocator.
+    /// Returns whether the runs of `entrant` count: it has not failed, and its latest proof, if
+    /// any, does not show [`Coverage::TooLittle`].
     pub(crate) fn counts(&self, entrant: usize) -> bool {
         let proof = self.proofs.get(entrant).and_then(Option::as_ref);
         let served = proof.is_none_or(|proof| proof.coverage != Coverage::TooLittle);
@@ -111,8 +111,9 @@ impl State {
             .map(|failure| failure.entrant)
     }
 
-    /// Returns the number of rounds for which every entrant that still races has a run. Every
-    /// entrant runs every round until it stops, so the lowest number of runs is the result.
+    /// Returns the number of rounds that every entrant still in the race has run; 0 if no entrant
+    /// is racing. Every entrant runs every round until it stops, so the lowest number of runs is
+    /// the result.
     pub(crate) fn complete_rounds(&self) -> u32 {
         let mut counts = vec![0_u32; self.plan.entrants.len()];
         for run in &self.runs {

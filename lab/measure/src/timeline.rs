@@ -9,7 +9,7 @@ pub(crate) struct Timeline<T> {
     most: usize,
     height: fn(&T) -> Bytes,
     samples: Vec<T>,
-    /// Number of times that neighbours were merged.
+    /// Number of merges so far. One sample covers `1 << merged` readings.
     merged: u32,
     /// Highest of the readings that form the next sample, and the number of these readings.
     pending: Option<(T, u32)>,

@@ -21,7 +21,7 @@ pub(crate) struct Process {
     group: libc::pid_t,
 }
 
-/// Processes that existed before another process was started. They are not its descendants.
+/// Processes that existed before another process was started, and do not count as its descendants.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     processes: BTreeSet<(libc::pid_t, u64)>,
@@ -54,7 +54,7 @@ impl Earlier {
 }
 
 /// Returns all descendants of `root` that are alive or not yet reaped, parents first. Excludes
-/// `root` itself, the `earlier` processes, and their descendants.
+/// `root` itself, the `earlier` processes and their process groups, and the descendants of both.
 pub(crate) fn processes_below(root: libc::pid_t, earlier: &Earlier) -> Vec<Process> {
     let mut children: BTreeMap<libc::pid_t, Vec<Process>> = BTreeMap::new();
     for process in all_processes() {
@@ -71,8 +71,8 @@ pub(crate) fn processes_below(root: libc::pid_t, earlier: &Earlier) -> Vec<Proce
     found
 }
 
-/// Returns whether `process` is still the listed process, and descends from `root` without an
-/// `earlier` process in between. Listing all processes takes time, in which an id may be reused.
+/// Returns whether the id of `process` still belongs to the same process, and this process is one
+/// that [`processes_below`] lists. Listing all processes takes time, in which an id may be reused.
 pub(crate) fn is_below(process: &Process, root: libc::pid_t, earlier: &Earlier) -> bool {
     let mut current = process_of(process.pid);
     if current.is_none_or(|now| now.started != process.started) {
@@ -283,8 +283,8 @@ mod tests {
         assert!(is_below(&second_sleep, own_pid(), &earlier));
         assert!(!is_below(&first_sleep, own_pid(), &earlier));
 
-        // Only the shell is listed as earlier. Its child is therefore recognised by its parent or
-        // its group.
+        // Only the shell is listed as earlier: first by its id, so that its child is recognised by
+        // its parent, and then by its group.
         let shell = process_of(pid_of(&first)).expect("it lives");
         for processes in [vec![(shell.pid, shell.started)], Vec::new()] {
             let groups = if processes.is_empty() {

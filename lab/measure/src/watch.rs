@@ -14,7 +14,7 @@ use crate::parts::{self, Pace};
 use crate::timeline::Timeline;
 use crate::tree::{self, Earlier};
 
-/// Time between two readings.
+/// Time between two readings of the tree's anonymous memory.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
 
 /// Maximum number of samples in a finished timeline.
@@ -24,7 +24,7 @@ const MOST_PARTS: usize = 100;
 
 /// A process tree that is being watched.
 pub(crate) struct Watch {
-    /// Process id of the launcher. Its descendants are measured.
+    /// Process id of the launcher, whose descendants are measured.
     root: libc::pid_t,
     cgroup: Option<Cgroup>,
     started: Instant,
@@ -38,8 +38,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches the descendants of `root`. With `by_cgroup`, uses a control group if one can be
-    /// created.
+    /// Starts watching the descendants of `root`. With `by_cgroup`, uses a control group if one can
+    /// be created.
     pub(crate) fn new(root: libc::pid_t, by_cgroup: bool) -> Self {
         let cgroup = if by_cgroup { Cgroup::make() } else { None };
         let started = Instant::now();
@@ -114,7 +114,7 @@ impl Watch {
         });
     }
 
-    /// Returns the recorded memory run.
+    /// Ends the watch, and returns its readings as a memory run.
     pub(crate) fn finish(self, entrant: usize) -> MemoryRun {
         let (method, error) = self.method();
         let timeline = self.timeline.finish();

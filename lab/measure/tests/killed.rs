@@ -1,4 +1,4 @@
-//! A killed measurer leaves no process alive, and its race can be resumed.
+//! Tests that a killed measurer leaves no process alive, and that its race can be resumed.
 
 mod common;
 

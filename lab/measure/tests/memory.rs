@@ -1,4 +1,4 @@
-//! Readings of memory runs, by each method that the machine supports.
+//! Tests the readings of memory runs, by each method that the machine supports.
 
 mod common;
 
@@ -10,7 +10,7 @@ use heapdrome_schema::{Bytes, MemoryRun, Nanoseconds, Server};
 
 const METHODS: [MemoryMethod; 2] = [MemoryMethod::Best, MemoryMethod::Processes];
 
-/// Returns the memory run of a command by each method.
+/// Returns the memory run of the test program with the arguments `words`, by each method.
 fn watched(words: &[&str]) -> Vec<MemoryRun> {
     let folder = tempfile::tempdir().expect("a folder");
     let tool = tool();
@@ -31,7 +31,7 @@ fn watched(words: &[&str]) -> Vec<MemoryRun> {
     runs.into()
 }
 
-/// Returns the number of control groups of this process.
+/// Returns the number of existing control groups that this process created.
 fn made_by_this_process() -> usize {
     let name = format!("heapdrome-{}-", std::process::id());
     fn count(folder: &Path, name: &str) -> usize {
@@ -61,7 +61,7 @@ fn assert_near(run: &MemoryRun, megabytes: u64) {
 }
 
 // Control groups are named after the process. Parallel tests would count each other's groups, so
-// all checks are in a single test.
+// all memory runs are in a single test.
 #[test]
 fn anonymous_memory_is_read_and_nothing_else() {
     for run in watched(&["touch", "100"]) {

@@ -1,4 +1,4 @@
-//! Rounds, failures, and commands such as `--prepare`.
+//! Tests rounds, failures, and commands such as `--prepare`.
 
 mod common;
 
@@ -139,7 +139,8 @@ fn a_failure_before_a_changed_library_is_not_forgotten() {
     let folder = tempfile::tempdir().expect("a folder");
     let library = |place: usize| folder.path().join(format!("data {place}, never loaded"));
     let mut plan = shell_plan("test ! -e bad", folder.path());
-    // The first entrant of the second round fails, and the library of the next entrant changes.
+    // In the second round, the first entrant fails, and the library of the next entrant has
+    // changed.
     let order = schedule::order(plan.seed, 1, 3);
     plan.entrants[order[1]].library = Some(library(1));
     std::fs::write(library(1), "one").expect("written");

@@ -1,4 +1,5 @@
-//! Commands that cannot be started. These are errors of the race, not failures of an entrant.
+//! Tests that a command that cannot be started is an error of the race, not a failure of an
+//! entrant.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Resumption of races.
+//! Tests the resumption of races.
 
 mod common;
 

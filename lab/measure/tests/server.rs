@@ -1,4 +1,4 @@
-//! Servers that are measured under load.
+//! Tests servers that are measured under load.
 
 mod common;
 
@@ -21,8 +21,9 @@ fn server_plan(serve: &str, load: &str, folder: &Path) -> Plan {
     plan
 }
 
-/// A time limit that the test exceeds, and one that it does not exceed even on a busy machine.
+/// Time limit that the test exceeds.
 const SHORT: Nanoseconds = Nanoseconds(700_000_000);
+/// Time limit that the test does not exceed, even on a busy machine.
 const LONG: Nanoseconds = Nanoseconds(120_000_000_000);
 
 #[test]
@@ -30,7 +31,8 @@ fn the_load_gives_the_wall_time_and_the_server_all_else() {
     let folder = tempfile::tempdir().expect("a folder");
     let tool = common::tool();
     let tool = tool.display();
-    // The shell does not wait for its children when it receives SIGTERM.
+    // The shell does not wait for its child when it receives SIGTERM, so the cost of the child must
+    // be added.
     let serve = format!("echo $A >said; '{tool}' hold 80 ready & wait");
     let load = format!("echo \"${{A-none}}\" >asked; '{tool}' touch 10");
     let mut plan = server_plan(&serve, &load, folder.path());
@@ -155,7 +157,7 @@ fn what_setup_started_outlives_the_steps_after_it_and_not_the_race() {
         assert!(!common::is_alive("78.25") && !common::is_alive("78.5"));
         (failure.ending, failure.stderr_tail)
     };
-    // The steps leave two kinds of processes behind: one in the step's process group, and a
+    // The shell command `long` leaves two processes behind: one in its process group, and a
     // detached one.
     let long = "setsid sleep 79.25 & sleep 79.25 & sleep 79.25";
     let serve = "touch ready; exec sleep 77.75";

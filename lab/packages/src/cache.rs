@@ -27,11 +27,12 @@ const MARKER_TEXT: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
 const MARKER_WORD: &str = "heapdrome's cache";
 /// Prefix of the name of a marker that is being written.
 const NEW_MARKER: &str = ".new-marker-";
-/// Name of the lock that excludes `clean` from every other use of the cache. The file is never
-/// removed: a process that had already opened it would hold a lock that later processes cannot see.
+/// Name of the lock that `clean` takes exclusively and every [`Hold`] shares. The file is never
+/// removed: otherwise a process that had already opened it would hold a lock that later processes
+/// cannot see.
 const MAIN_LOCK: &str = "cache.lock";
 
-/// Kinds of content in the cache, each in its own folder. `clean` empties only these folders.
+/// Kinds of content in the cache, each in its own folder. `clean` removes nothing outside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// Unpacked source packages.
@@ -40,13 +41,13 @@ pub enum Shelf {
     Allocators,
     /// The programs of `heapdrome allocators check`.
     Checks,
-    /// Sources and builds of workloads.
+    /// Builds, inputs and generated data of workloads, and compiled traces.
     Workloads,
-    /// Output of programs that fetch or build something.
+    /// Output of programs that fetch, build or generate something.
     Logs,
     /// Work in progress, one folder for each lock.
     Staging,
-    /// Lock files.
+    /// Lock files: one for each item, and the file of the main lock.
     Locks,
 }
 
@@ -75,7 +76,8 @@ impl Shelf {
 }
 
 /// Returns whether the dynamic loader can preload a library from this path. The loader splits
-/// `LD_PRELOAD` at spaces and colons, and expands `$ORIGIN` and similar variables.
+/// `LD_PRELOAD` at spaces and colons, and expands `$ORIGIN` and similar variables. A path with a
+/// line break is rejected, too.
 #[must_use]
 pub fn is_preloadable(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -84,12 +86,12 @@ pub fn is_preloadable(path: &Path) -> bool {
         .any(|byte| matches!(byte, b' ' | b':' | b'$' | b'\n'))
 }
 
-/// The cache. Opening it writes nothing; the folder is created when the first item is stored.
+/// The cache. Opening it writes nothing; the folder is created with the first shelf or lock.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
     interrupt: Arc<AtomicBool>,
-    /// Locks that [`Cache::keep`] shares.
+    /// Locks that [`Cache::keep`] shares, by item.
     kept: Arc<Mutex<BTreeMap<String, Weak<Lock>>>>,
 }
 
@@ -99,7 +101,7 @@ pub struct Hold {
     _file: File,
 }
 
-/// An exclusive lock. While it is held, other processes cannot make the same item; see
+/// An exclusive lock. While it exists, no other process makes the same item, and `clean` fails; see
 /// [`Cache::lock`].
 #[derive(Debug)]
 pub struct Lock {
@@ -112,7 +114,8 @@ impl Cache {
     /// Opens the cache of this user: `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder.
     ///
     /// # Errors
-    /// When no folder is known, or the loader cannot preload libraries from the folder's path.
+    /// When no folder is known, when its path is relative and the current folder is unknown, or
+    /// when the loader cannot preload libraries from the path.
     pub fn open() -> Result<Self, CacheError> {
         let named = std::env::var_os("HEAPDROME_CACHE").filter(|name| !name.is_empty());
         let usual = || dirs::cache_dir().map(|folder| folder.join("heapdrome"));
@@ -126,7 +129,8 @@ impl Cache {
     /// Opens a cache in the given folder. A relative path is resolved against the current folder.
     ///
     /// # Errors
-    /// When the loader cannot preload libraries from the folder's path.
+    /// When the path is empty, when it is relative and the current folder is unknown, or when the
+    /// loader cannot preload libraries from it.
     pub fn at(root: &Path) -> Result<Self, CacheError> {
         let root = std::path::absolute(root).map_err(failed("use the folder", root))?;
         if !is_preloadable(&root) {
@@ -139,15 +143,15 @@ impl Cache {
         })
     }
 
-    /// Sets the flag that interrupts work. Soon after `interrupt` becomes true, waits end, and so
-    /// do the child processes that fetch and build.
+    /// Sets the flag that interrupts work. Soon after `interrupt` becomes true, every wait for a
+    /// lock ends, and so does every child process that fetches or builds.
     #[must_use]
     pub fn interrupted_by(mut self, interrupt: Arc<AtomicBool>) -> Self {
         self.interrupt = interrupt;
         self
     }
 
-    /// Returns the flag that interrupts waits and child processes.
+    /// Returns the flag that interrupts waits for locks and child processes.
     pub fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
     }
@@ -165,7 +169,8 @@ impl Cache {
     /// Returns the path of a shelf, and creates the shelf if needed.
     ///
     /// # Errors
-    /// When the folder cannot be created or contains anything other than heapdrome's cache.
+    /// When a folder cannot be created, or the cache's folder has other files but no marker of
+    /// heapdrome.
     pub fn shelf(&self, shelf: Shelf) -> Result<PathBuf, CacheError> {
         self.claim()?;
         let path = self.path(shelf);
@@ -173,7 +178,8 @@ impl Cache {
         Ok(path)
     }
 
-    /// Creates the folder and its marker. Fails if the folder belongs to another program.
+    /// Creates the folder and its marker if needed. Fails if the folder has other files but no
+    /// marker.
     fn claim(&self) -> Result<(), CacheError> {
         if self.is_ours()? {
             return Ok(());
@@ -232,7 +238,7 @@ impl Cache {
     /// Makes `clean` fail while the returned value exists, for example during a race.
     ///
     /// # Errors
-    /// When the cache cannot be written, or is being cleaned.
+    /// When [`Cache::shelf`] fails, or the cache is being cleaned.
     pub fn hold(&self) -> Result<Hold, CacheError> {
         let file = self.open_lock_file(MAIN_LOCK)?;
         match lock::try_shared(&file) {
@@ -249,7 +255,7 @@ impl Cache {
     /// killed process left in the item's staging folder.
     ///
     /// # Errors
-    /// When the cache cannot be written, or the wait was interrupted.
+    /// When [`Cache::hold`] fails, a file or folder cannot be written, or the wait was interrupted.
     pub fn lock(&self, what: &str) -> Result<Lock, CacheError> {
         let hold = self.hold()?;
         let file = self.open_lock_file(&format!("{what}.lock"))?;
@@ -271,11 +277,11 @@ impl Cache {
         })
     }
 
-    /// Removes `folder`, which processes make under the lock on `what`, and returns whether it
+    /// Removes `folder`, which is made under the lock on `what`, and returns whether the folder
     /// existed. The folder is first renamed, so that no other process sees a partly removed folder.
     ///
     /// # Errors
-    /// When the cache cannot be written, or the wait for the lock was interrupted.
+    /// When [`Cache::lock`] fails, or the folder cannot be moved.
     pub fn remove(&self, what: &str, folder: &Path) -> Result<bool, CacheError> {
         if !folder.exists() {
             return Ok(false);
@@ -287,8 +293,8 @@ impl Cache {
         Ok(true)
     }
 
-    /// Locks `what` like [`Cache::lock`], but shares the lock within this process, for example
-    /// between races that alternate in one folder. Clones of this cache share the lock, too.
+    /// Locks `what` like [`Cache::lock`], but shares the lock with all clones of this cache, for
+    /// example between races that alternate in one folder.
     ///
     /// # Errors
     /// See [`Cache::lock`].
@@ -302,8 +308,9 @@ impl Cache {
         Ok(lock)
     }
 
-    /// Empties the cache, and returns the number of bytes that were freed; 0 for a missing cache.
-    /// The marker and the lock file are kept.
+    /// Removes all shelves, and returns the number of bytes that were freed, without lock files; 0
+    /// for a missing cache. The marker, the file of the main lock and files outside the shelves are
+    /// kept.
     ///
     /// # Errors
     /// When the folder does not belong to heapdrome, is in use, or cannot be emptied.
@@ -349,11 +356,11 @@ impl Lock {
         made.map_err(failed("make a folder in", &self.staging))
     }
 
-    /// Renames `from`, a folder in this lock's staging folder, to `to`, and replaces any old
-    /// content there.
+    /// Renames the folder `from` to `to`. If `to` exists, it is first moved into a staging folder,
+    /// which is deleted at the end.
     ///
     /// # Errors
-    /// When a folder cannot be moved.
+    /// When a folder cannot be moved, or the staging folder cannot be created.
     pub fn place(&self, from: &Path, to: &Path) -> Result<(), CacheError> {
         if to.exists() {
             let aside = self.staging()?;
@@ -366,8 +373,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removes only an empty folder. A folder that a `TempDir` still owns is removed when the
-        // `TempDir` is dropped.
+        // This removes the folder only if it is empty. A `TempDir` that still exists in it removes
+        // only itself when it is dropped.
         let _ = std::fs::remove_dir(&self.staging);
     }
 }
@@ -388,8 +395,8 @@ fn remove_locks(folder: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// Returns the total size of the files below `path` in bytes. Unreadable files count as empty, and
-/// links are not followed.
+/// Returns the total size of the files below `path` in bytes. Unreadable folders count as empty,
+/// and links are not followed.
 fn size_of_folder(path: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else {
         return 0;

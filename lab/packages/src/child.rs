@@ -1,5 +1,5 @@
-//! Child processes that fetch or build packages. They are logged, can be interrupted, and are never
-//! left running.
+//! Child processes that fetch or build packages. Their output is logged. When such a process ends
+//! or is interrupted, its whole process group is killed.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -13,7 +13,8 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 /// Reason why a child process did not complete its work.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The program does not exist, or may not be executed.
+    /// The program could not be started, usually because it does not exist, or could not be waited
+    /// for.
     #[error("cannot start {program}: {source}")]
     Start {
         /// Name of the program.
@@ -26,13 +27,13 @@ pub enum ChildError {
     Failed {
         /// Name of the program.
         program: String,
-        /// Exit status.
+        /// Exit status of the program, or the signal that killed it.
         status: ExitStatus,
     },
     /// The user interrupted heapdrome, and the child's process group was killed.
     #[error("interrupted")]
     Interrupted,
-    /// The log could not be written.
+    /// The log could not be opened or written.
     #[error("cannot write {path}: {source}")]
     Log {
         /// Path of the log.
@@ -76,7 +77,7 @@ impl<'a> Job<'a> {
     /// Runs the job until it ends.
     ///
     /// # Errors
-    /// When the program cannot be started, fails, or is interrupted.
+    /// When the log cannot be written, or the program cannot be started, fails, or is interrupted.
     pub fn run(mut self, interrupt: &AtomicBool) -> Result<(), ChildError> {
         let program = self.command.get_program().to_string_lossy().into_owned();
         let log_error = |source| ChildError::Log {
@@ -128,7 +129,8 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// Returns the last `count` non-empty lines of a file, for an error message.
+/// Returns the last `count` lines of a file that are not blank, for an error message; none if the
+/// file cannot be read.
 pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -35,8 +35,8 @@ impl CratePin {
 /// The sources are shared and must not be changed.
 ///
 /// # Errors
-/// When cargo is missing or fails, when the checksum is not the pinned one, or when the cache
-/// cannot be written.
+/// When cargo is missing, fails or is interrupted, when the registry offers another version, when
+/// the checksum is not the pinned one, or when the cache cannot be written.
 pub fn fetch_crate(cache: &Cache, pin: &CratePin) -> Result<PathBuf, FetchError> {
     fetched(cache, &pin.label(), &pin.sha256, |staging, log| {
         let vendored = vendor(cache, pin, staging, log)?;
@@ -53,7 +53,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
     job.command()
         .current_dir(folder)
         .args(["vendor", "--versioned-dirs", "vendor"]);
-    // Settings for builds of the user's own programs must not affect this build.
+    // Settings for builds of the user's own programs must not affect this run of cargo.
     for name in [
         "CARGO_TARGET_DIR",
         "CARGO_ENCODED_RUSTFLAGS",
@@ -74,7 +74,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
 }
 
 fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
-    // The empty workspace keeps cargo from searching for one in parent folders.
+    // The empty workspace keeps cargo from searching for a workspace in parent folders.
     let manifest = format!(
         "[package]\nname = \"heapdrome-fetch\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
          [dependencies]\n{} = \"={}\"\n\n[workspace]\n",
@@ -92,7 +92,7 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
 }
 
 /// Returns the most informative line of cargo's output: the last line of its chain of causes, which
-/// names the root cause.
+/// names the root cause. Without an error, returns the last line of the output.
 fn telling_line(lines: &[String]) -> String {
     let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
     let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));
@@ -100,7 +100,8 @@ fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "nothing".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Returns the folder of the pinned crate among the vendored crates.
+/// Returns the folder of the pinned crate among the vendored crates. Fails if cargo vendored only
+/// another version.
 fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     let exact = vendor.join(pin.label());
     if exact.is_dir() {

@@ -35,8 +35,8 @@ impl DebianPin {
 /// must not be changed.
 ///
 /// # Errors
-/// When apt-get is missing or fails, when Debian now has another version, when the checksum is not
-/// the pinned one, or when the cache cannot be written.
+/// When apt-get or tar is missing, fails or is interrupted, when Debian now has another version,
+/// when the checksum is not the pinned one, or when the cache cannot be written.
 pub fn fetch_debian_source(cache: &Cache, pin: &DebianPin) -> Result<PathBuf, FetchError> {
     fetched(cache, &pin.label(), &pin.sha256, |folder, log| {
         let fetch = Fetch {
@@ -69,7 +69,7 @@ impl Fetch<'_> {
             let path = parts.join(format!("{index}.{kind}"));
             std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
         }
-        // A failed update is ignored: the fetch may succeed even if a third-party archive is
+        // A failed update is ignored: the fetch may succeed even if one of several archives is
         // unreachable.
         match self.apt_get(&["update"], &downloads) {
             Err(FetchError::Failed { .. }) | Ok(()) => {}

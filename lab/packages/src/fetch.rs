@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::child::{ChildError, Job, last_lines};
 use crate::{Cache, CacheError, FetchError, Shelf};
 
-/// Returns the folder of a package's sources in the cache. If the folder is missing, calls `fetch`,
-/// which stores the sources below the staging folder and writes a log.
+/// Returns the folder of a package's sources in the cache. If the folder is missing, calls `fetch`
+/// with a staging folder and the path of a log. `fetch` returns the folder with the sources below
+/// the staging folder, which is then moved into the cache.
 pub(crate) fn fetched(
     cache: &Cache,
     label: &str,
@@ -34,9 +35,9 @@ pub(crate) fn fetched(
 
 /// Program that fetches a package, and the texts that messages contain about it.
 pub(crate) struct Fetcher<'a> {
-    /// Package to fetch.
+    /// Package to fetch, as messages name it.
     pub(crate) package: String,
-    /// Name of the program.
+    /// Name of the program, such as `cargo`.
     pub(crate) program: &'static str,
     /// Advice for users who lack the program.
     pub(crate) advice: &'static str,
@@ -46,7 +47,7 @@ pub(crate) struct Fetcher<'a> {
 }
 
 impl Fetcher<'_> {
-    /// Runs a job of the program.
+    /// Runs a job of the program, and converts its failure into a [`FetchError`].
     pub(crate) fn run(self, job: Job<'_>, cache: &Cache) -> Result<(), FetchError> {
         let (package, program) = (self.package, self.program.to_owned());
         job.run(cache.interrupt()).map_err(|error| match error {

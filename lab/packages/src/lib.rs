@@ -41,26 +41,27 @@ pub enum FetchError {
     /// The user interrupted heapdrome.
     #[error("interrupted while fetching {package}")]
     Interrupted {
-        /// Name and version of the package.
+        /// Package, as messages name it.
         package: String,
     },
-    /// The program that fetches packages is not installed.
+    /// The program that fetches or unpacks packages could not be started, usually because it is not
+    /// installed.
     #[error("cannot fetch {package}: {program} was not found; {advice}")]
     ProgramMissing {
-        /// Name and version of the package.
+        /// Package, as messages name it.
         package: String,
         /// Name of the program.
         program: String,
-        /// Package to install.
+        /// Remedy, such as a program to install.
         advice: String,
     },
-    /// The program that fetches packages failed.
+    /// The program that fetches or unpacks packages failed.
     #[error(
         "cannot fetch {package}: {program} reported \"{reason}\"; check the network and try again \
          (full output in {log})"
     )]
     Failed {
-        /// Name and version of the package.
+        /// Package, as messages name it.
         package: String,
         /// Name of the program.
         program: String,
@@ -72,11 +73,11 @@ pub enum FetchError {
     /// The registry offers a version other than the pinned one.
     #[error("cannot fetch {package} {wanted}: the registry offers {found}; {advice}")]
     OtherVersion {
-        /// Name and version of the package.
+        /// Package, as messages name it.
         package: String,
         /// The pinned version.
         wanted: String,
-        /// Version that the registry offers.
+        /// Version or archive that the registry offers.
         found: String,
         /// Suggested remedy.
         advice: String,
@@ -87,7 +88,7 @@ pub enum FetchError {
          used; do not trust the registry that it came from"
     )]
     WrongChecksum {
-        /// Name and version of the package.
+        /// Package or archive, as messages name it.
         package: String,
         /// The pinned checksum.
         wanted: String,

@@ -25,7 +25,7 @@ const TAIL: usize = 4096;
 /// A command to run.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The program and its arguments.
+    /// The program and its arguments; not empty.
     pub words: Vec<OsString>,
     /// Complete environment of the command.
     pub environment: BTreeMap<OsString, OsString>,
@@ -51,7 +51,7 @@ pub enum Ended {
 pub struct Contained {
     /// Outcome of the run.
     pub ended: Ended,
-    /// The wall time.
+    /// Wall time until the command ended or was killed.
     pub wall: Duration,
     /// The kernel's counts in the group of the run.
     pub tally: Tally,
@@ -61,7 +61,8 @@ pub struct Contained {
 /// behind.
 ///
 /// # Errors
-/// When the task cannot be started or is interrupted, or its processes cannot be killed.
+/// When the task cannot be started or waited for, when it is interrupted, or when its processes
+/// cannot be killed.
 pub fn contain(
     task: &Task,
     enclosure: &Enclosure,

@@ -52,13 +52,13 @@ impl Counters {
         Self(counters)
     }
 
-    /// Returns one counter; `None` if this kernel lacks it.
+    /// Returns one counter; `None` if it is not recorded or this kernel lacks it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }
 
-    /// Returns the increase of each counter since `before`.
+    /// Returns the increase since `before` of each counter that both contain.
     #[must_use]
     pub fn since(&self, before: &Self) -> BTreeMap<String, f64> {
         let grown = |(name, value): (&&str, &u64)| {

@@ -13,12 +13,12 @@ use crate::{Mechanism, free_swap};
 
 /// The sizes and times of one form of the suite.
 pub struct Form {
-    /// Number of rounds of all cells.
+    /// Number of rounds in which all cells run.
     pub rounds: u32,
-    /// Number of further rounds, for cells whose targets or claims are open.
+    /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit, counted from the start of heapdrome and including the time before an
-    /// interruption. A round that would exceed it does not begin.
+    /// Time limit, counted from the start of the lab and including the time before an interruption.
+    /// A round that would exceed it does not begin.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
@@ -89,9 +89,9 @@ impl Form {
 /// Capabilities of the machine, and requests of the user beyond the document's own experiments.
 #[derive(Debug, Default)]
 pub struct DocumentSetting {
-    /// The limit of the experiments that need no swap.
+    /// Limit of the experiments that need no swap; `None` if they run without a limit.
     pub limit: Option<Limit>,
-    /// Holders of the paging benchmark's working set in addition to lgalloc.
+    /// Further ways to hold the paging benchmark's working set, in addition to lgalloc.
     pub more: Vec<Holding>,
     /// Allocators to compare with lgalloc. The throughput benchmark also takes blocks from each of
     /// them.
@@ -149,9 +149,10 @@ fn document_sweep(total: Bytes) -> Sweep {
     }
 }
 
-/// Adapts a cell to a machine without enough swap. A cell that needs swap fails with `why`. Any
-/// other cell loses its limit if the machine has no mechanism for limits. Otherwise its swap limit
-/// shrinks to the free swap.
+/// Adapts a cell to a machine without enough swap. A cell that needs swap fails with `why`. So does
+/// a cell that was measured under a limit, if the machine now has no mechanism for limits. Any
+/// other cell keeps its limit, with the swap limit reduced to the free swap; without a mechanism,
+/// it loses the limit.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
         // A cell that was measured under a limit cannot continue without one.

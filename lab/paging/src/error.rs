@@ -9,7 +9,7 @@ pub enum Error {
     /// The machine lacks a capability that a command or an option provides.
     #[error("{missing}: {fix}")]
     Missing {
-        /// The missing capability.
+        /// Name of the missing capability.
         missing: String,
         /// Command or option that provides the capability.
         fix: String,
@@ -22,13 +22,13 @@ pub enum Error {
     Left {
         /// Description of the item.
         what: String,
-        /// The reason.
+        /// Reason why the item could not be removed.
         reason: String,
     },
-    /// The child failed.
+    /// The measuring process failed. The text completes the sentence "the measuring process ...".
     #[error("the measuring process {0}")]
     Child(String),
-    /// The user's command failed.
+    /// The user's command failed. The text completes the sentence "the command ...".
     #[error("the command {0}")]
     Command(String),
     /// The kernel killed the child for lack of memory.

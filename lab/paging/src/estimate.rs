@@ -10,7 +10,7 @@ use crate::experiments::beyond;
 /// A small cell and the time of its run.
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// The cell.
+    /// Small cell whose run was timed.
     pub cell: Cell,
     /// Duration of the process that ran the cell.
     pub took: Duration,

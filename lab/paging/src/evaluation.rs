@@ -10,8 +10,9 @@ use crate::{claims, targets};
 /// Maximum number of distinguishable curves in one plot.
 const MOST_CURVES: usize = 20;
 
-/// Recomputes the tables and the verdicts of a collection. `processors` is the number available to
-/// tests. Without it, the document's claims are not tested.
+/// Recomputes the tables, the curves and the verdicts of a paging collection. Does nothing to any
+/// other collection. `processors` is the number of processors available to tests. If it is `None`,
+/// the document's claims are not tested.
 pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     let Purpose::Paging {
         cells,

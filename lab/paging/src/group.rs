@@ -29,7 +29,8 @@ pub fn seen_limit() -> Seen {
     }
 }
 
-/// Reads the kernel's counts in the group of this process; see [`tally_of`].
+/// Reads the kernel's counts in the group of this process; see [`tally_of`]. Returns no counts if
+/// the group has no memory limit.
 #[must_use]
 pub fn own_tally() -> Tally {
     let limited = |own: &Group| memory_limit(own.version, &own.folder).is_some();
@@ -43,7 +44,8 @@ pub fn own_tally() -> Tally {
 pub struct Tally {
     /// Number of times that the memory limit was hit. Each time, the kernel reclaims memory.
     pub limit_hits: Option<u64>,
-    /// Number of times that the swap limit was hit.
+    /// Number of times that the swap limit was hit. In version 1 of the interface, this limit
+    /// covers memory and swap together.
     pub swap_limit_hits: Option<u64>,
     /// Number of processes that the OOM killer killed.
     pub oom_kills: Option<u64>,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::system::System;
 use crate::{Error, members};
 
-/// The prefix of the names of all files and groups that the lab makes.
+/// The prefix of the names of all swap files and groups that the lab makes.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
 /// The signature at the end of the first page of a swap area.
 pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
@@ -36,7 +36,7 @@ pub enum Item {
     },
     /// A compressed block device that the lab is requesting from the kernel. It has no size yet.
     UnsizedZram {
-        /// Number that the device would get.
+        /// Number that the kernel is expected to assign to the device.
         number: u32,
     },
     /// A control group, with the processes in it.
@@ -108,7 +108,8 @@ impl Item {
     }
 }
 
-/// Reads the current value of a file of choices. The file marks it with brackets.
+/// Reads the current value of a kernel setting from its file. The file lists all choices, and marks
+/// the current one with brackets.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);
@@ -176,7 +177,7 @@ fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone>
 }
 
 fn remove_group(folder: &Path) -> io::Result<Undone> {
-    /// Maximum time that the kernel takes to remove the last process from a group.
+    /// Maximum wait until the kernel has removed the last process from a group.
     const PATIENCE: Duration = Duration::from_secs(2);
     if !has_prefix(folder) {
         return Ok(Undone::Foreign);

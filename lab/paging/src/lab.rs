@@ -1,4 +1,5 @@
-//! The lab: children, their limits, and their answers.
+//! The lab, which runs each job in a child process, under a limit if required, and reads the
+//! child's report.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Minimum number of bytes that a child is expected to fill per second, even if it swaps.
 const FILLED_PER_SECOND: Bytes = Bytes::from_mib(16);
 
-/// The environment of all experiments.
+/// Environment in which all experiments run.
 pub struct Lab {
     /// The executable that runs jobs.
     pub child: PathBuf,
@@ -34,7 +35,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Tries every mechanism. A child reads back the limit that each mechanism sets.
+    /// Tries every mechanism: a child process reads back the small limit that the mechanism sets.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -48,7 +49,8 @@ impl Lab {
     /// Returns the first mechanism that works.
     ///
     /// # Errors
-    /// When none works. The error is one line with the reason for each mechanism.
+    /// When none works, or the user interrupts. If none works, the error is one line with the
+    /// reason for each mechanism.
     pub fn mechanism(&self) -> Result<Mechanism, Error> {
         self.first_of(&Mechanism::ALL)
     }
@@ -57,7 +59,8 @@ impl Lab {
     /// read the files of such groups and end all processes in them.
     ///
     /// # Errors
-    /// When none works. The error is one line with the reason for each mechanism.
+    /// When none works, or the user interrupts. If none works, the error is one line with the
+    /// reason for each mechanism.
     pub fn own_groups(&self) -> Result<Mechanism, Error> {
         self.first_of(&[Mechanism::CgroupTwo, Mechanism::CgroupOne])
     }
@@ -93,7 +96,7 @@ impl Lab {
     /// Checks whether a quota of this number of processors can be set.
     ///
     /// # Errors
-    /// When the quota cannot be set. The error is one line that states what is missing.
+    /// When the quota cannot be set, or the user interrupts. The error is one line.
     pub fn try_quota(&self, mechanism: Mechanism, processors: f64) -> Result<(), Error> {
         let limit = Limit {
             processors: Some(processors),
@@ -111,8 +114,8 @@ impl Lab {
     /// Runs a job in its own child process, under the given limit and allocator, if any.
     ///
     /// # Errors
-    /// When the child fails, when its limit differs from the requested one, or when another object
-    /// serves its `malloc`.
+    /// When the child fails, when its limit differs from the requested one, when another object
+    /// serves its `malloc`, or when the user interrupts.
     pub fn run(
         &self,
         job: &Job,

@@ -1,4 +1,5 @@
-//! The ledger of the lab. The lab records each item on disk before it makes the item. If the lab is
+//! The ledger of the lab: the items that the lab makes outside its own files, such as swap areas
+//! and control groups. The lab records each item on disk before it makes the item. If the lab is
 //! killed, the ledger stays, and the next lab removes the items in it.
 //!
 //! Each process has its own file and locks it for its whole life. The kernel releases the lock when
@@ -29,9 +30,9 @@ const ENDING: &str = "ledger";
 enum Line {
     /// Identifier of the boot during which the ledger was begun.
     Boot(String),
-    /// An item is about to be made.
+    /// An item is about to be made; the number identifies it in later lines.
     Making(u64, Item),
-    /// The item was removed.
+    /// The item with this number was removed.
     Gone(u64),
 }
 
@@ -54,8 +55,8 @@ pub struct Leftovers {
     pub foreign: Vec<Item>,
     /// Items that could not be removed.
     pub failed: Vec<Error>,
-    /// Number of ledgers whose labs are alive or are just starting a child. The items in them were
-    /// left unchanged.
+    /// Number of ledgers that are still locked by a living lab, or by a child that a killed lab was
+    /// starting. The items in them were left unchanged.
     pub living: usize,
 }
 
@@ -63,8 +64,8 @@ impl Ledger {
     /// Removes the items that killed labs have left in `folder`, and begins a new ledger there.
     ///
     /// # Errors
-    /// When the folder cannot be created or written to. An item that cannot be removed is not an
-    /// error.
+    /// When the folder cannot be created or read, or no new ledger can be begun in it. An item that
+    /// cannot be removed is not an error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         Self::open_on(&System::real(), folder)
     }
@@ -169,12 +170,13 @@ impl Made {
     /// Removes the item.
     ///
     /// # Errors
-    /// When the item cannot be removed. The next lab tries again.
+    /// When the item cannot be removed, or the ledger cannot be written. The next lab tries again.
     pub fn remove(mut self) -> Result<(), Error> {
         self.take_away()
     }
 
-    /// Records that the item was not made. An item of that name belongs to another program.
+    /// Records that the item was not made, or that another record covers it. An item of that name
+    /// is then not removed.
     pub(crate) fn forget(mut self) -> Result<(), Error> {
         self.gone = true;
         self.ledger.write(&Line::Gone(self.number))
@@ -213,8 +215,8 @@ fn boot() -> String {
     text.trim().to_owned()
 }
 
-/// Returns the items of a ledger that may still exist, the latest first. Ignores an incomplete last
-/// line, because its item was not made.
+/// Returns the items of a ledger that may still exist, the latest first. Ignores lines that cannot
+/// be parsed: the item of an incomplete last line was not made.
 fn standing(text: &str) -> Vec<Item> {
     let (mut items, mut begun) = (BTreeMap::new(), None);
     for line in text

@@ -7,9 +7,9 @@
 //! [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A memory limit
 //! ([`Enclosure`]) is made for that run only, and is read back before the run counts.
 //!
-//! The lab records swap ([`Swap`]) and control groups in a ledger ([`Ledger`]) before it makes
-//! them. If a lab is killed, the next one removes them. The lab never removes or changes an item
-//! that it did not make. It prints nothing.
+//! The lab records swap ([`Swap`]), control groups and changed kernel settings ([`Setting`]) in a
+//! ledger ([`Ledger`]) before it makes them. If a lab is killed, the next one removes them. The lab
+//! never removes or changes an item that it did not make. It prints nothing.
 
 mod contained;
 mod counters;

@@ -44,11 +44,11 @@ impl Mechanism {
 /// The result of trying a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The mechanism.
+    /// Mechanism that was tried.
     pub mechanism: Mechanism,
     /// Reason why the mechanism does not work on this machine; `None` if it works.
     pub reason: Option<String>,
-    /// The remedy, if one is known.
+    /// Suggested remedy, if one is known.
     pub fix: Option<String>,
 }
 
@@ -57,12 +57,12 @@ pub struct Attempt {
 pub struct Enclosure {
     /// Words that precede the child's command.
     pub(crate) prefix: Vec<OsString>,
-    /// Files to which the child writes its process id.
+    /// Process lists of the groups that the child joins.
     pub(crate) join: Vec<PathBuf>,
     limit: Limit,
     /// The memory group, if the lab itself created it.
     group: Option<(Version, PathBuf)>,
-    // Dropped last, because the groups are empty only after the child has ended.
+    // Dropping these removes the groups. A group must be empty then, so the child must have ended.
     _made: Vec<Made>,
 }
 
@@ -70,7 +70,8 @@ impl Enclosure {
     /// Makes a limit by this mechanism.
     ///
     /// # Errors
-    /// When the mechanism does not work here.
+    /// When the mechanism does not work here, or the ledger cannot be written. A failure of systemd
+    /// shows only when the child runs.
     pub fn make(mechanism: Mechanism, limit: Limit, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         match mechanism {
             Mechanism::SystemdRun => Ok(Self::systemd(limit)),
@@ -82,7 +83,7 @@ impl Enclosure {
     /// Checks that the limit seen by the child is the requested one.
     ///
     /// # Errors
-    /// When the child saw another limit. The error is one line that states what is missing.
+    /// When the child saw another limit. The error is one line.
     pub fn check(&self, seen: Seen) -> Result<(), Error> {
         let Limit {
             memory,
@@ -94,7 +95,8 @@ impl Enclosure {
                 "reads another limit than the one that was set: {seen:?}"
             )));
         }
-        // systemd rounds quotas to whole percents.
+        // The quota passed to systemd is rounded to whole percents, so the comparison has a
+        // tolerance.
         let close = |wanted: f64| {
             seen.processors
                 .is_some_and(|quota| (quota - wanted).abs() < 0.01)
@@ -114,10 +116,11 @@ impl Enclosure {
         Some(tally_of(*version, folder))
     }
 
-    /// Kills every process in the group, and waits until it is empty.
+    /// Kills every process in the group, and waits until it is empty. Does nothing to a group of
+    /// systemd.
     ///
     /// # Errors
-    /// When some processes do not end.
+    /// When some processes do not end, or cannot be listed.
     pub fn empty(&self) -> Result<(), Error> {
         if let Some((_, folder)) = &self.group {
             members::kill_all(folder).map_err(FileError::of("empty", folder))?;
@@ -237,7 +240,8 @@ fn processor_group(name: &str, ledger: &Arc<Ledger>) -> Result<(PathBuf, Made), 
     Err(no_group(Version::One, "processor time", &why))
 }
 
-/// Creates a group without limits. The inner error is the kernel's.
+/// Creates a group without limits. The outer error is a failure of the ledger, the inner one the
+/// kernel's refusal.
 fn new_group(folder: &Path, ledger: &Arc<Ledger>) -> Result<std::io::Result<Made>, Error> {
     let made = ledger.making(Item::Group {
         folder: folder.to_owned(),

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// does not exist or is not a control group.
 ///
 /// # Errors
-/// When some processes are still alive after `PATIENCE`.
+/// When some processes are still alive after `PATIENCE`, or cannot be listed.
 pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
     if !is_control_group(folder) {
         return Ok(());

@@ -9,7 +9,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::Error;
 
-/// The output of a child.
+/// Exit status and output of a child.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
     pub(crate) out: Vec<u8>,

@@ -30,9 +30,10 @@ fn published(id: &str) -> Vec<Entry> {
     tables
 }
 
-/// Adds the published figures to `ours` as further columns. Joins rows that have equal text in the
-/// column `key` of both tables. Published rows without a counterpart follow, with dashes for the
-/// measured figures. A note states the document's sizes and its machine.
+/// Adds the published figures of the experiment `id` to `ours` as further columns. Joins rows that
+/// have equal text in the column `key` of both tables, and leaves out a published table without
+/// this column. Published rows without a counterpart follow, with dashes for the measured figures.
+/// A note states the document's sizes and its machine.
 ///
 /// # Panics
 /// Never: the data are part of the program, and a test parses them.

@@ -7,7 +7,7 @@ use heapdrome_schema::PagingCell as Cell;
 ///
 /// # Errors
 /// When a cell was stored under another setting, because its rounds cannot be combined with new
-/// ones. The error is the cell's name.
+/// ones. The error is the cell's experiment and name.
 pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, String> {
     let mut places = Vec::new();
     for cell in wanted {

@@ -35,8 +35,8 @@ impl Lab {
         Ok(None)
     }
 
-    /// Runs a cell in one round. Returns any rejected reports, followed by a sound one if there is
-    /// one.
+    /// Runs a cell in one round. Returns the rejected reports, and then the sound report if a run
+    /// produced one.
     fn once(
         &self,
         cell: &Cell,
@@ -91,7 +91,7 @@ impl Lab {
     }
 }
 
-/// Widens the memory limit by 1/64, rounded up.
+/// Widens the memory limit by 1/64, rounded up to a multiple of 4 MiB.
 fn with_more_room(limit: Limit) -> Limit {
     Limit {
         memory: limit.memory + Bytes(limit.memory.0 / 64).rounded_up_to(Bytes::from_mib(4)),

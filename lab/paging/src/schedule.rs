@@ -11,12 +11,12 @@ use crate::open_cells;
 /// Numbers of rounds, and the limits on them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
-    /// Rounds of all cells.
+    /// Number of rounds in which all cells run.
     pub all: u32,
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more: u32,
-    /// Time limit. A round does not begin if it would end later at the pace of the slowest round so
-    /// far. The first round always runs.
+    /// Time limit. A round does not begin if it would end after the limit at the pace of the
+    /// slowest round so far. The first round always runs.
     pub within: Option<Duration>,
     /// Number of processors available for the tests of claims.
     pub processors: usize,
@@ -47,7 +47,7 @@ pub struct Turn {
     pub place: usize,
     /// Number of the round, from 1.
     pub round: u32,
-    /// The number of rounds.
+    /// Number of planned rounds. Includes the further rounds once these have begun.
     pub rounds: u32,
     /// Number of the turn in its round, from 1.
     pub number: usize,
@@ -73,8 +73,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the next turn. `now` is the time since the first turn began. Returns `None` if no
-    /// turn or no time is left.
+    /// Returns the next turn. `now` is the time spent so far, including the `spent` of
+    /// [`new`](Self::new). Returns `None` if no turn or no time is left.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
             while let Some(place) = self.queue.pop_front() {

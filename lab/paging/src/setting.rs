@@ -9,7 +9,8 @@ use heapdrome_system::FileError;
 use crate::item::current;
 use crate::{Error, Item, Ledger, Made};
 
-/// A changed setting. Dropping it restores the old value.
+/// A changed setting. Dropping it restores the old value, unless another process has changed the
+/// setting in the meantime.
 #[derive(Debug)]
 pub struct Setting(Option<Made>);
 
@@ -18,7 +19,8 @@ impl Setting {
     /// [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES).
     ///
     /// # Errors
-    /// When the file is not a list of choices, or cannot be written.
+    /// When the file cannot be read or written, or is not a list of choices, or when the ledger
+    /// cannot be written.
     pub fn choose(path: &Path, chosen: &str, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let before = current(path).map_err(FileError::of("read", path))?;
         if before == chosen {
@@ -34,10 +36,11 @@ impl Setting {
         Ok(Self(Some(made)))
     }
 
-    /// Restores the old value.
+    /// Restores the old value, unless another process has changed the setting in the meantime.
     ///
     /// # Errors
-    /// When the old value cannot be written. The next lab tries again.
+    /// When the setting cannot be read or written, or the ledger cannot be written. The next lab
+    /// tries again.
     pub fn put_back(self) -> Result<(), Error> {
         self.0.map_or(Ok(()), Made::remove)
     }

@@ -27,13 +27,14 @@ type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 pub struct Search {
     /// Number of runs under a limit that must all finish.
     pub runs: u32,
-    /// Relative precision of the smallest limit at which the search ends.
+    /// Relative precision at which the search for the smallest limit ends.
     pub precision: f64,
 }
 
 impl Search {
-    /// Searches downwards from the command's peak without a limit. `run` runs the command once,
-    /// with or without a limit. `tell` receives the trial of every limit.
+    /// Searches for the smallest limit, starting at the command's peak without a limit. Then
+    /// measures the slowdown at multiples of the smallest limit. `run` runs the command once, with
+    /// or without a limit. `tell` receives the trial of every limit.
     ///
     /// # Errors
     /// When `run` fails.
@@ -91,7 +92,7 @@ impl Search {
             let limit = Bytes((smallest.as_f64() * times) as u64).rounded_up_to(STEP);
             let known = |trial: &&Trial| trial.limit_bytes == limit.0 && trial.survived();
             let trial = match found.trials.iter().rfind(known) {
-                // The runs that found the smallest limit are also its measurement.
+                // At the smallest limit itself, the runs of the search are also the measurement.
                 Some(trial) => trial.clone(),
                 None => self.trial(limit, run)?,
             };

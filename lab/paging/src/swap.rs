@@ -35,9 +35,9 @@ pub enum SwapKind {
 /// A request for swap, such as `file:8G` or `zram:4G`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapRequest {
-    /// The medium.
+    /// Medium of the swap area.
     pub kind: SwapKind,
-    /// The size.
+    /// Size of the swap area.
     pub bytes: Bytes,
 }
 
@@ -78,7 +78,8 @@ impl Swap {
     /// Makes the swap area. A file is created in `folder`.
     ///
     /// # Errors
-    /// When permissions, free space or the kernel do not allow it. Nothing is left behind then.
+    /// When permissions, free space or the kernel do not allow it, or the ledger cannot be written.
+    /// Everything made so far is removed then.
     pub fn make(request: SwapRequest, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         if !is_root() {
             return Err(Error::missing(
@@ -95,7 +96,7 @@ impl Swap {
     /// Removes the swap area. The kernel first reads back all pages in it.
     ///
     /// # Errors
-    /// When the area cannot be removed. The next lab tries again.
+    /// When the area cannot be removed, or the ledger cannot be written. The next lab tries again.
     pub fn remove(self) -> Result<(), Error> {
         self.0.remove()
     }

@@ -12,9 +12,9 @@ const FIRST: i32 = 0x8000 | 0x7fff;
 /// Folders of devices, and functions that request and enable swap.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
-    /// The folder in which the kernel lists its devices.
+    /// Folder in which the kernel lists its devices, normally `/sys`.
     pub(crate) shown: PathBuf,
-    /// The folder of the device files.
+    /// Folder of the device files, normally `/dev`.
     pub(crate) devices: PathBuf,
     /// Writes a request into a control file of the kernel.
     pub(crate) ask: fn(&Path, &str) -> io::Result<()>,

@@ -1,5 +1,5 @@
 //! Verdicts on the document's claims and on the targets of heapdrome's lgalloc, from measurements
-//! on this machine. Every other suite computes its intervals and verdicts in the same way.
+//! on this machine. Intervals and verdicts come from `heapdrome-suites`, as in the other suites.
 
 use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
@@ -39,7 +39,7 @@ struct Test {
     of: String,
     to: Option<String>,
     figure: Figure,
-    /// Figure of the second cell, if it differs.
+    /// Figure of the second cell, if it differs from that of the first.
     to_figure: Option<Figure>,
     low: Option<f64>,
     high: Option<f64>,
@@ -94,6 +94,7 @@ fn read(text: &str) -> Vec<Claim> {
 
 /// Tests every claim of the document with the cells of all experiments. All intervals of a claim
 /// hold simultaneously. The sound rounds of a cell count even if the cell was given up later.
+/// `processors` is the number of processors available to tests.
 ///
 /// # Panics
 /// Never: the data are part of the program, and a test parses them.
@@ -134,7 +135,9 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
 }
 
 /// Returns the positions of the open cells. A cell is open if further rounds of it could decide a
-/// target, or if it has fewer rounds than a claim's interval needs.
+/// target, or if a test of a claim uses it and has too few rounds for an interval. Tests with a
+/// cell that was given up are not counted, nor are tests of claims that need more than `processors`
+/// processors.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();

@@ -15,12 +15,12 @@ impl Amount {
         Self { blocks: 1, bytes }
     }
 
-    /// Returns the amount if `counts`, and zero otherwise.
+    /// Returns the amount if `counts` is true, and zero otherwise.
     pub(crate) fn filter(self, counts: bool) -> Self {
         if counts { self } else { Self::default() }
     }
 
-    /// Adds another amount. Saturates at the largest number of 64 bits.
+    /// Adds another amount. Saturates at the largest 64-bit number.
     pub(crate) fn add(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_add(other.blocks);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -8,11 +8,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) struct Live {
     /// Bytes that were requested.
     pub size: u64,
-    /// The alignment that was requested.
+    /// Requested alignment in bytes; 0 if there was none, or none that is plausible.
     pub alignment: u64,
     /// Time at which the block was made, in nanoseconds.
     pub time: u64,
-    /// Bytes that the process had requested before this block.
+    /// Bytes that the process had requested so far, including this block.
     pub clock: u64,
     /// The thread that made the block.
     pub thread: u32,
@@ -24,8 +24,8 @@ pub(crate) struct Live {
     pub function: u8,
 }
 
-/// Hash table whose keys are the consecutive numbers of a trace, so a hostile trace cannot choose
-/// keys that collide.
+/// Hash table whose keys are numbers of a trace. Blocks and stacks are numbered consecutively, so a
+/// hostile trace cannot choose numbers that collide. Numbers of threads are not checked.
 pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads consecutive numbers over a hash table.

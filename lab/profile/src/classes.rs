@@ -1,4 +1,4 @@
-//! Groups blocks by function and size, and knows which of them were live at the peak.
+//! Groups blocks by function and size, and counts those that were live at the peak.
 
 use crate::amount::Amount;
 use crate::digits::{below, digits};
@@ -9,7 +9,7 @@ pub struct Class {
     /// Index of the function in the names of the recording.
     pub function: u8,
     /// Power of two above all sizes of the class, in bytes. Each size except 0 is at least half of
-    /// it.
+    /// this power.
     pub below: u64,
     /// All blocks that were made.
     pub made: Amount,
@@ -24,8 +24,8 @@ const STEPS: usize = 65;
 
 /// The classes of one process.
 ///
-/// The blocks of the peak are known without copying all classes at each new peak: `since` counts
-/// the changes after the latest peak, and a new one clears it only for the classes in `touched`.
+/// The blocks at the peak are derived from `since`, which counts the changes after the latest peak.
+/// A new peak clears `since` only for the classes in `touched`, so it copies no classes.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     /// Index in `classes` plus one, by function and digits; 0 if there is no class yet.
@@ -67,7 +67,7 @@ impl Classes {
         }
     }
 
-    /// Returns the class of a block for a change, and adds the class to `touched`.
+    /// Returns the class of a block that is made or freed, and adds the class to `touched`.
     fn entry(&mut self, function: u8, size: u64) -> &mut Entry {
         let step = digits(size);
         let index = usize::from(function) * STEPS + step;
@@ -119,7 +119,7 @@ impl Classes {
     }
 }
 
-/// Adds the classes of another process to those of several.
+/// Adds the classes of one process to the sums over several processes.
 pub(crate) fn add(all: &mut Vec<Class>, other: &[Class]) {
     for class in other {
         let key = (class.function, class.below);

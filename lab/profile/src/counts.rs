@@ -8,7 +8,7 @@ use crate::sampling::Variance;
 use crate::size_classes::{ALLOCATORS, COUNT};
 use crate::stacks::{self, StackUse};
 
-/// Calls of one function.
+/// Calls of one allocation function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCalls {
     /// Number of calls; of a sampled trace, the estimated number of calls that returned a block.
@@ -20,7 +20,7 @@ pub struct FunctionCalls {
 /// Memory of the blocks under the size classes of one of [`ALLOCATORS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rounded {
-    /// Bytes that all blocks took, each counted when it was made.
+    /// Sum of the bytes that all blocks took, including freed blocks.
     pub made: u64,
     /// Maximum number of bytes that live blocks took at one time. For several processes, the sum of
     /// their maxima.
@@ -40,7 +40,7 @@ pub struct Counts {
     pub made: Amount,
     /// Variance of `made`.
     pub made_variance: Variance,
-    /// Blocks in the trace: all that were made, or a sample of them.
+    /// Number of blocks in the trace: all that were made, or a sample of them.
     pub recorded: u64,
     /// Blocks that were made and freed.
     pub freed: Amount,
@@ -57,11 +57,11 @@ pub struct Counts {
     pub inherited_left: Amount,
     /// Blocks that were inherited by fork and freed.
     pub inherited_freed: Amount,
-    /// Frees of blocks that were made before the recording began.
+    /// Number of frees of blocks that were made before the recording began.
     pub foreign_frees: u64,
-    /// Frees of null.
+    /// Number of frees of a null pointer.
     pub null_frees: u64,
-    /// Frees of blocks that were free already, according to the trace.
+    /// Number of frees of blocks that were free already, according to the trace.
     pub repeated_frees: u64,
     /// Largest number of bytes for which a call failed; 0 if no call failed.
     pub largest_failed: u64,
@@ -80,7 +80,7 @@ pub struct Counts {
     /// Maximum of requested live bytes, without inherited blocks. For several processes, the sum of
     /// their maxima.
     pub most_requested: u64,
-    /// Blocks under the size classes of each of [`ALLOCATORS`].
+    /// Memory of the blocks under the size classes of each of [`ALLOCATORS`].
     pub rounded: [Rounded; COUNT],
 }
 
@@ -103,7 +103,7 @@ impl Counts {
         names.zip(self.rounded)
     }
 
-    /// Counts calls of a function.
+    /// Adds calls of a function, and returns the counts of this function.
     pub(crate) fn call(&mut self, function: u8, calls: u64) -> &mut FunctionCalls {
         let place = usize::from(function);
         if self.functions.len() <= place {

@@ -44,8 +44,8 @@ impl Digits {
     }
 
     /// Returns the steps that contain blocks, the smallest first: the power of two above all
-    /// quantities of the step, and its blocks. Each quantity except 0 is at least half of that
-    /// power.
+    /// quantities of the step, and its blocks. Unless the histogram was [`widened`](Self::widened),
+    /// each quantity except 0 is at least half of that power.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Amount)> + '_ {
         let places = self.0.iter().enumerate();
         places
@@ -53,8 +53,8 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
-    /// Returns the histogram in at most `count` steps, each of which joins neighbouring steps and
-    /// has the power of two of the last one.
+    /// Returns the histogram in at most `count` steps. Each of them joins neighbouring steps, and
+    /// its power of two is that of the last of these.
     #[must_use]
     pub fn widened(&self, count: usize) -> Self {
         let first = self.0.iter().position(|amount| amount.blocks > 0);
@@ -80,7 +80,7 @@ impl Digits {
         self.steps().map(size).collect()
     }
 
-    /// Returns all blocks.
+    /// Returns the sum over all steps.
     #[must_use]
     pub fn total(&self) -> Amount {
         let mut total = Amount::default();

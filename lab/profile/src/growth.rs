@@ -5,16 +5,16 @@ use heapdrome_statistics::{Growth, only_grows};
 
 use crate::amount::Amount;
 
-/// Maximum number of times at which live bytes are known.
+/// Maximum number of cells. Live bytes are known at the end of each cell.
 const CELLS: u64 = 256;
 
-/// Initial binary logarithm of the nanoseconds between two times.
+/// Binary logarithm of the initial width of a cell in nanoseconds.
 const FINEST: u32 = 12;
 
-/// Minimum number of times from which a trend is computed.
+/// Minimum number of cells from which a trend is computed.
 const FEWEST: usize = 40;
 
-/// Minimum run time of a process whose stacks are suspected, in nanoseconds. The memory of a
+/// Run time of a process, in nanoseconds, from which its stacks may be suspected. The memory of a
 /// shorter process may not have settled.
 const SHORTEST: u64 = 1_000_000_000;
 
@@ -26,17 +26,17 @@ const WARM_UP: f64 = 0.25;
 /// long-lived data then.
 const CLEAN_UP: f64 = 0.05;
 
-/// Minimum number of times at which the live bytes of a suspect changed. A smaller number of
-/// changes are single events.
+/// Minimum number of cells in which the live bytes of a suspect changed. Fewer changes are single
+/// events, not a trend.
 const CHANGES: usize = 10;
 
-/// Probability of suspecting any stack in a process whose stacks do not grow.
+/// Maximum probability of suspecting any stack in a process whose stacks do not grow.
 const ERROR: f64 = 0.05;
 
 /// A stack whose live bytes only grow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Suspect {
-    /// The number of the stack.
+    /// Number of the stack in the trace.
     pub stack: u32,
     /// Growth of the stack's live bytes, in bytes per second.
     pub per_second: f64,
@@ -52,7 +52,7 @@ pub struct Suspect {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     begin: Option<u64>,
-    /// Binary logarithm of the nanoseconds of a cell.
+    /// Binary logarithm of a cell's width in nanoseconds.
     shift: u32,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn suspects(grid: Grid, end: u64, all: Vec<Candidate<'_>>) -> Vec<Sus
         return Vec::new();
     }
     grid.shift(end);
-    // The last cell is not complete.
+    // The last cell is not complete, so it does not count.
     let whole = grid.cell(end) as usize;
     let from = (whole as f64 * WARM_UP).ceil() as usize;
     let to = (whole as f64 * (1.0 - CLEAN_UP)).floor() as usize;

@@ -1,8 +1,8 @@
 //! Profiles a trace: how much memory a program requested, when, in which sizes, and for how long.
 //!
 //! One pass over the trace makes a [`Profile`]. The pass needs memory for the live blocks, and a
-//! fixed amount for each process and thread, however long the trace is. `docs/traces.md` describes
-//! each figure.
+//! bounded amount for each process, thread and stack, however long the trace is. `docs/traces.md`
+//! describes each figure.
 
 #![forbid(unsafe_code)]
 

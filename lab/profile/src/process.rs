@@ -13,7 +13,8 @@ use crate::size_classes::LARGEST_SIZE;
 use crate::stacks::{Event, Stacks};
 use crate::timeline::{Cells, Timeline};
 
-/// Largest plausible alignment. A request with a larger one counts as having none.
+/// Largest plausible alignment. A request with a larger alignment, or one that is not a power of
+/// two, counts as a request without one.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
 /// State of a process at the time when it had the most live bytes.
@@ -47,7 +48,7 @@ pub struct ProcessProfile {
     pub peak: Peak,
     /// Maximum number of live blocks.
     pub most_blocks: u64,
-    /// Maximum of the readings of resident memory, in bytes.
+    /// Maximum of the readings of resident memory, in bytes; `None` if it was never read.
     pub most_resident: Option<u64>,
     /// Calls, blocks and bytes.
     pub counts: Counts,
@@ -59,13 +60,14 @@ pub struct ProcessProfile {
 }
 
 impl ProcessProfile {
-    /// Returns whether all operations of the process are in the trace.
+    /// Returns whether the process was recorded until it ended.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.finish.as_ref().is_some_and(|finish| !finish.gave_up)
     }
 
-    /// Returns the resident memory near the time of the peak, if it had been read by then.
+    /// Returns the resident memory near the time of the peak. Returns `None` if it had not been
+    /// read by then, or the process has no timeline.
     #[must_use]
     pub fn resident_at_peak(&self) -> Option<u64> {
         let point = self.timeline.at(self.peak.time)?;
@@ -167,7 +169,8 @@ impl Reading {
                 size, alignment, ..
             } => self.make(&step, size, alignment, 0),
             Operation::Free { block, .. } => {
-                // A sample does not show the next call of a thread, so no block of it is temporary.
+                // A sampled trace does not contain every call of a thread, so it shows no temporary
+                // blocks.
                 let is_temporary = latest == Some(block) && self.sampling.is_whole();
                 if let Some(freed) = self.free(&step, block, is_temporary) {
                     let temporary = &mut self.profile.counts.temporary;
@@ -219,7 +222,8 @@ impl Reading {
         self.has_begun = true;
     }
 
-    /// Records a peak if the process has more live bytes now than ever before.
+    /// Updates the maxima, and records a peak if the process has more live bytes now than ever
+    /// before.
     fn rise(&mut self, time: u64) {
         let profile = &mut self.profile;
         profile.most_blocks = profile.most_blocks.max(self.live.blocks);
@@ -273,7 +277,7 @@ impl Reading {
         self.rounding.made(size, alignment, amount.blocks);
     }
 
-    /// Frees a block and returns it; `None` if it is not live.
+    /// Frees a block and returns its data; `None` if the block is not live.
     fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
             self.profile.counts.repeated_frees += 1;
@@ -330,8 +334,8 @@ impl Reading {
         self.live.subtract(one);
     }
 
-    /// Returns the profile, and the timeline for the sum over processes. `end` is the time at which
-    /// the trace ends; it ends processes that the trace does not end.
+    /// Returns the profile, and the timeline for the sum over processes. A process without `finish`
+    /// ends at `end`, the end of the trace.
     pub(crate) fn finish(mut self, finish: Option<Finish>, end: u64) -> (ProcessProfile, Cells) {
         let time = finish.as_ref().map_or(end, |finish| finish.time.0);
         self.pass(time.max(self.profile.span[1]));

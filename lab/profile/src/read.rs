@@ -26,18 +26,18 @@ pub struct Profile {
     pub recording: Recording,
     /// The architecture of the machine that recorded.
     pub architecture: Architecture,
-    /// How the trace ends.
+    /// Ending of the trace, which may be cut off.
     pub ending: Ending,
     /// The processes, by their numbers in the trace.
     pub processes: Vec<ProcessProfile>,
-    /// The code of the stacks.
+    /// Files of code and frames of the recorded stacks.
     pub code: Code,
     /// Names of the functions in `code`; empty until [`name_code`](Self::name_code) has been
     /// called.
     pub symbols: Symbols,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
-    /// All processes together.
+    /// Sums and bounds over all processes.
     pub all: All,
 }
 
@@ -48,14 +48,16 @@ impl Profile {
         Sampling::of_blocks(&self.recording)
     }
 
-    /// Returns the name of a function.
+    /// Returns the name of an allocation function by its index; `?` if the recording has no such
+    /// name.
     #[must_use]
     pub fn function(&self, function: u8) -> &str {
         let name = self.recording.functions.get(usize::from(function));
         name.map_or("?", String::as_str)
     }
 
-    /// Returns the bytes of a page on the machine that recorded.
+    /// Returns the bytes of a page on the machine that recorded; 4096 if the recording does not
+    /// contain them.
     #[must_use]
     pub fn page_bytes(&self) -> u64 {
         match self.recording.page_bytes {
@@ -79,7 +81,8 @@ impl Profile {
         self.symbols = Symbols::find(&self.code.modules, frames, debug);
     }
 
-    /// Returns the process with the most live bytes at one time.
+    /// Returns the process with the most live bytes at one time; `None` if the trace has no
+    /// process.
     #[must_use]
     pub fn largest(&self) -> Option<&ProcessProfile> {
         let processes = self.processes.iter();
@@ -126,7 +129,7 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
     })
 }
 
-/// State of the pass.
+/// State of the pass over a trace, from which the profile is made.
 #[derive(Default)]
 struct Pass {
     sampling: Sampling,

@@ -15,7 +15,7 @@ type Known = (u64, u64, [u64; COUNT]);
 pub(crate) struct Rounding {
     live: [u64; COUNT],
     pub counts: [Rounded; COUNT],
-    /// The latest sizes, each at the index that a hash of the size gives.
+    /// The latest sizes with their alignments, each at the index that a hash of both gives.
     known: Vec<Option<Known>>,
 }
 

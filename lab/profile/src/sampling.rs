@@ -4,8 +4,8 @@
 //! `docs/trace-format.md` defines it. The estimate of a sum over all blocks is the sum over the
 //! recorded ones, each divided by its `p` (Horvitz and Thompson, "A Generalization of Sampling
 //! Without Replacement From a Finite Universe", Journal of the American Statistical Association 47,
-//! 1952). Blocks are recorded independently of each other, so that the sum of
-//! `value^2 (1 - p) / p^2` over the recorded blocks estimates the variance without bias.
+//! 1952). Blocks are recorded independently of each other, so the sum of `value^2 (1 - p) / p^2`
+//! over the recorded blocks estimates the variance without bias.
 
 use heapdrome_trace::Recording;
 use rand::{Rng, SeedableRng};
@@ -69,9 +69,9 @@ impl Sampling {
 
     /// Returns the blocks and bytes that a recorded block represents.
     ///
-    /// The number of blocks is rounded up or down at random, by a hash of the block's number. So it
-    /// is right on average, and always the same for one block: its free subtracts as much as its
-    /// request added.
+    /// A hash of the block's number decides whether the number of blocks is rounded up or down. The
+    /// rounded number is right on average, and always the same for one block, so a free subtracts
+    /// the amount that the request added.
     pub(crate) fn weigh(self, size: u64, block: u64) -> Weighed {
         if self.is_whole() {
             return Weighed {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_block_stands_for_one_over_its_probability() {
-        // 1 / (1 - exp(-1)) = 1.5820, and 1024 times that is 1619.95.
+        // 1 / (1 - exp(-1)) = 1.5820, and 1024 times that is 1619.94.
         assert!((sampling(1024).probability(1024) - 0.632_12).abs() < 1e-5);
         let blocks: u64 = (0..10_000)
             .map(|block| sampling(1024).weigh(1024, block).amount.blocks)

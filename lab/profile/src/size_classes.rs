@@ -1,7 +1,7 @@
 //! Computes the bytes that a block takes under each allocator's size classes.
 //!
 //! These functions follow the published sources. They count only the bytes that an allocator
-//! reserves for the block: not the unused ends of slabs, free blocks, or tables. A large block may
+//! reserves for the block: not tables, free blocks, or the unused ends of slabs. A large block may
 //! need less memory, because pages that are never touched need none.
 
 use heapdrome_elfmalloc::SizeClass;
@@ -15,15 +15,15 @@ pub struct Allocator {
     /// Sources that `round` follows.
     pub source: &'static str,
     /// Returns the bytes that a block of this size and alignment takes. The alignment is a power of
-    /// two, and the size is at most [`LARGEST_SIZE`].
+    /// two, or 0 for none. The size is at most [`LARGEST_SIZE`].
     pub round: fn(size: u64, alignment: u64) -> u64,
 }
 
 /// Number of [`ALLOCATORS`].
 pub const COUNT: usize = 6;
 
-/// Maximum size. A request for more counts as one of this size, since no address space has room for
-/// more.
+/// Maximum size. A larger request counts as a request of this size, because no address space has
+/// room for it.
 pub const LARGEST_SIZE: u64 = 1 << 47;
 
 /// The allocators whose size classes are known.
@@ -63,15 +63,15 @@ pub const ALLOCATORS: [Allocator; COUNT] = [
 const KIB: u64 = 1 << 10;
 const PAGE: u64 = 4 * KIB;
 
-/// Returns the bytes that glibc takes: 8 more for a header, in steps of 16, at least 32. A block
-/// that `malloc` maps separately takes whole pages; that is ignored here, because its threshold
-/// changes as the program runs.
+/// Returns the bytes that glibc takes: the size and a header of 8 bytes, rounded up to a multiple
+/// of 16, at least 32. Blocks that `malloc` maps separately, in whole pages, get no special
+/// treatment, because the threshold for them changes as the program runs.
 fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }
 
-/// Returns the bytes that jemalloc takes: 8 or 16, then steps of 16, then one of four classes for
-/// each doubling.
+/// Returns the bytes that jemalloc takes. The smallest classes are 8, 16, and further multiples of
+/// 16. Above these, each doubling of the size has four classes.
 fn jemalloc(size: u64, alignment: u64) -> u64 {
     const LARGE: u64 = 16 * KIB;
     const LARGEST_SMALL: u64 = 14 * KIB;
@@ -95,15 +95,16 @@ fn jemalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns a quarter of the largest power of two below `size`, which exceeds 1: the step between
-/// four classes for each doubling.
+/// Returns a quarter of the largest power of two below `size`, which must exceed 1. This is the
+/// distance between size classes if each doubling of the size has four of them.
 fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }
 
-/// Returns the bytes that mimalloc takes: 8 or 16, steps of 16 to 64, one of four classes for each
-/// doubling up to 512 KiB, then pages. A request takes a larger block if its class does not have
-/// its alignment.
+/// Returns the bytes that mimalloc takes. The smallest classes are 8 and the multiples of 16 up to
+/// 64. Above these, each doubling of the size has four classes, up to 512 KiB. Larger blocks take
+/// whole pages. If the blocks of a class lack the requested alignment, a larger block is taken,
+/// except for alignments above `LARGEST_WITHIN`.
 fn mimalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_WITHIN: u64 = 64 * KIB;
     let class = mimalloc_class(size);
@@ -134,8 +135,9 @@ const TCMALLOC: [u32; 46] = [
     32768, 40960, 49152, 65536, 73728, 81920, 98304, 114_688, 131_072, 155_648, 204_800,
 ];
 
-/// Returns the bytes that tcmalloc takes: one of a list of classes up to 256 KiB, then pages of 8
-/// KiB. An aligned block takes the first class that is a multiple of the alignment.
+/// Returns the bytes that tcmalloc takes: up to 256 KiB the first fitting class of a list, and
+/// above that whole pages of 8 KiB. An aligned block takes the first fitting class that is a
+/// multiple of the alignment, or whole pages if the alignment exceeds a page.
 fn tcmalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_CLASS: u64 = 256 * KIB;
     const OWN_PAGE: u64 = 8 * KIB;
@@ -148,8 +150,9 @@ fn tcmalloc(size: u64, alignment: u64) -> u64 {
     fits.unwrap_or(LARGEST_CLASS)
 }
 
-/// Returns the bytes that rpmalloc takes: steps of 16 to 1 KiB, then of 512, then spans, then
-/// pages. Steps of 512 that fit equally often into a span of 64 KiB are one class.
+/// Returns the bytes that rpmalloc takes: a multiple of 16 up to 1 KiB, then a multiple of 512,
+/// then whole spans, then whole pages. Multiples of 512 form one class if equally many of their
+/// blocks fit into a span of 64 KiB.
 fn rpmalloc(size: u64, alignment: u64) -> u64 {
     const HEADER: u64 = 128;
     if alignment <= 16 {
@@ -182,8 +185,8 @@ fn rpmalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns the bytes that elfmalloc takes: a class of its slabs up to 128 KiB, then units of 64
-/// KiB.
+/// Returns the bytes that elfmalloc takes: a class of its slabs up to 128 KiB, then whole units of
+/// 64 KiB.
 fn elfmalloc(size: u64, alignment: u64) -> u64 {
     let unit = UNIT as u64;
     let (Ok(bytes), Ok(aligned)) = (usize::try_from(size), usize::try_from(alignment.max(1)))

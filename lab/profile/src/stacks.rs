@@ -1,4 +1,4 @@
-//! Groups blocks by the stack that requested them, and knows which of them were live at the peak.
+//! Groups blocks by the stack that requested them, and counts those that were live at the peak.
 
 use heapdrome_trace::{Frame, Module};
 
@@ -16,10 +16,11 @@ pub struct Code {
     pub stacks: Vec<Vec<Frame>>,
 }
 
-/// Blocks of one stack. If only some blocks have a stack, they represent the others.
+/// Blocks of one stack. If only some blocks have a stack, the blocks with a stack represent all
+/// blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackUse {
-    /// Number of the stack; `None` for blocks that lack theirs.
+    /// Number of the stack in the trace; `None` for blocks without a stack.
     pub stack: Option<u32>,
     /// Blocks that were requested.
     pub made: Amount,
@@ -27,7 +28,8 @@ pub struct StackUse {
     pub at_peak: Amount,
     /// Variance of `at_peak`.
     pub at_peak_variance: Variance,
-    /// Blocks that the next call of their thread freed; none in a sampled trace.
+    /// Blocks that were freed by the next call of the thread that made them; none in a sampled
+    /// trace.
     pub temporary: Amount,
     /// Blocks that were live at the end.
     pub left: Amount,
@@ -46,15 +48,14 @@ impl StackUse {
 
 /// The stacks of one process.
 ///
-/// The blocks of the peak are known without copying all stacks at each new peak: see
-/// [`Classes`](crate::classes::Classes).
+/// The blocks at the peak are derived as in [`Classes`](crate::classes::Classes).
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     sampling: Option<Sampling>,
     /// Whether blocks without a stack count separately, because the blocks with a stack do not
     /// represent them.
     counts_others: bool,
-    /// Indices in `entries`. The key `u32::MAX` is for blocks without a stack.
+    /// Indices in `entries`, by stack. The key `u32::MAX` is for blocks without a stack.
     places: Numbered<u32, u32>,
     entries: Vec<Entry>,
     touched: Vec<u32>,
@@ -77,15 +78,15 @@ struct Entry {
 pub(crate) struct Event {
     pub stack: Option<u32>,
     pub size: u64,
-    /// The number of the block.
+    /// Number of the block in the trace.
     pub block: u64,
     /// Time at which the block is made or freed.
     pub time: u64,
 }
 
 impl Stacks {
-    /// Creates the state. `blocks` is the sample of blocks, and `stacks` that of blocks with a
-    /// stack.
+    /// Creates the stacks of a process. `blocks` is the sample of all blocks, and `stacks` is the
+    /// sample of blocks with a stack.
     pub(crate) fn new(blocks: Sampling, stacks: Option<Sampling>) -> Self {
         Self {
             sampling: stacks,
@@ -135,8 +136,8 @@ impl Stacks {
         }
     }
 
-    /// Returns the entry of a block's stack for a change, and the amounts that the block
-    /// represents; `None` if the block does not count.
+    /// Returns the entry of the stack of a block that is made or freed, and the amounts that the
+    /// block represents. Adds the entry to `touched`. Returns `None` if the block does not count.
     fn entry(&mut self, event: Event) -> Option<(&mut Entry, Weighed)> {
         let sampling = self.sampling?;
         if event.stack.is_none() && !self.counts_others {
@@ -166,7 +167,7 @@ impl Stacks {
         }
     }
 
-    /// Returns the stacks by their numbers, and those whose live bytes only grow.
+    /// Returns the stacks in the order of their numbers, and those whose live bytes only grow.
     pub(crate) fn finish(self, end: u64) -> (Vec<StackUse>, Vec<Suspect>) {
         let all = self.entries.iter().filter_map(Entry::candidate).collect();
         let mut suspects = suspects(self.grid, end, all);
@@ -214,7 +215,7 @@ impl Entry {
     }
 }
 
-/// Adds the stacks of another process to those of several.
+/// Adds the stacks of one process to the sums over several processes.
 pub(crate) fn add(all: &mut Vec<StackUse>, other: &[StackUse]) {
     for one in other {
         match all.binary_search_by_key(&one.stack, |own| own.stack) {

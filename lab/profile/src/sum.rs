@@ -24,11 +24,12 @@ impl Bounds {
 /// All processes of a trace together.
 ///
 /// The operations of different processes are not in the order of time. So the maximum of live
-/// memory in all processes is only known within bounds: the sums at the ends of the points, and the
-/// sums of the maxima within a point.
+/// memory in all processes is only known within bounds. The lower bound comes from the sums at the
+/// ends of the timeline's points, and the upper bound from the sums of the maxima within a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct All {
-    /// When the first process begins and the last ends, in nanoseconds since the recording began.
+    /// Times at which the first process begins and the last process ends, in nanoseconds since the
+    /// recording began.
     pub span: [u64; 2],
     /// Number of threads that called an allocation function.
     pub threads: u64,

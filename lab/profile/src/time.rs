@@ -4,6 +4,8 @@
 //! for all of them. The recorder's own time is estimated from the same calls, and subtracted from
 //! the processor time.
 
+use heapdrome_trace::TimedCalls;
+
 use crate::process::ProcessProfile;
 use crate::read::Profile;
 
@@ -18,7 +20,7 @@ const RECORDER_MOST: f64 = 2.5;
 /// Processor time in nanoseconds, estimated from the timed calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeInAllocator {
-    /// Time in the allocator.
+    /// Time of all calls in the allocator.
     pub allocator: f64,
     /// Half of the 95% interval of `allocator`.
     pub half_width: f64,
@@ -92,7 +94,7 @@ impl TimeInAllocator {
         ]
     }
 
-    /// Returns the mean time of a call in the allocator.
+    /// Returns the mean time of a call in the allocator, in nanoseconds.
     #[must_use]
     pub fn per_call(&self) -> f64 {
         self.allocator / self.calls.max(1) as f64

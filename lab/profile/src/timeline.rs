@@ -3,7 +3,7 @@
 /// Maximum number of points of a timeline.
 pub const POINTS: usize = 512;
 
-/// Initial binary logarithm of the nanoseconds of a point.
+/// Binary logarithm of the initial width of a point in nanoseconds.
 const FINEST: u32 = 12;
 
 /// A quantity during the time of a point.
@@ -36,9 +36,9 @@ impl Level {
 pub struct Point {
     /// Time at which the point begins, in nanoseconds since the recording began.
     pub time: u64,
-    /// Live bytes, as they were requested.
+    /// Requested bytes of the live blocks.
     pub bytes: Level,
-    /// Live blocks.
+    /// Number of live blocks.
     pub blocks: Level,
     /// Resident memory in bytes; `None` before the first reading.
     pub resident: Option<Level>,
@@ -52,7 +52,7 @@ pub struct Point {
 pub struct Timeline {
     /// Width of a point in nanoseconds.
     pub width: u64,
-    /// The points.
+    /// Points in order of time.
     pub points: Vec<Point>,
 }
 
@@ -115,7 +115,7 @@ impl Cell {
 /// power of two and doubles when there are too many intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
-    /// Binary logarithm of the nanoseconds of an interval.
+    /// Binary logarithm of an interval's width in nanoseconds.
     width: u32,
     /// Number of intervals of this width before the first one.
     first: u64,
@@ -133,7 +133,8 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// Records calls that changed these quantities from the first amount to the second.
+    /// Records calls that changed the live bytes and blocks. Each pair contains the amounts before
+    /// and after the calls.
     pub(crate) fn call(&mut self, time: u64, calls: u64, bytes: [u64; 2], blocks: [u64; 2]) {
         let cell = self.cell(time);
         cell.calls = cell.calls.saturating_add(calls);
@@ -183,7 +184,8 @@ impl Cells {
         }
     }
 
-    /// Adds another timeline, which has ended. Outside of its time it adds nothing.
+    /// Adds another timeline, which has ended. Intervals outside of the other timeline's time stay
+    /// unchanged.
     pub(crate) fn add(&mut self, mut other: Self) {
         let Some(end) = other.cells.len().checked_sub(1) else {
             return;
@@ -203,7 +205,7 @@ impl Cells {
         }
     }
 
-    /// Returns the timeline.
+    /// Converts the intervals into the points of a timeline.
     pub(crate) fn timeline(&self) -> Timeline {
         let point = |(place, cell): (usize, &Cell)| Point {
             time: (self.first + place as u64) << self.width,

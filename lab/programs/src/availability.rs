@@ -1,4 +1,4 @@
-//! Checks whether a program is installed, and names the packages that it needs.
+//! Checks whether the requirements of a program are installed, and names the missing packages.
 
 use std::ffi::OsString;
 
@@ -10,11 +10,11 @@ use crate::tools::{self, Tool};
 pub enum Availability {
     /// All requirements of the program are installed.
     Available,
-    /// A requirement of the program is not installed.
+    /// At least one requirement of the program is not installed.
     NotInstalled {
-        /// The missing requirement, in one line.
+        /// The missing requirements, in one line.
         reason: String,
-        /// Debian packages that contain the missing requirement.
+        /// Debian packages that contain the missing requirements, each once, sorted.
         packages: Vec<String>,
     },
 }
@@ -41,7 +41,7 @@ impl Program {
 }
 
 impl Need {
-    /// Returns the program if it is installed.
+    /// Returns the first of the program's names that is installed in `path`, a list like `PATH`.
     pub(crate) fn find_in(&self, path: Option<&OsString>) -> Option<Tool> {
         self.names
             .iter()

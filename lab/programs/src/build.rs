@@ -26,7 +26,7 @@ struct Tools {
     kind: Builder,
 }
 
-/// Program that runs a build. Debian's ninja may be named `ninja-build`.
+/// Program that runs a build. Some distributions name ninja `ninja-build`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Builder {
     Make,
@@ -34,7 +34,7 @@ enum Builder {
 }
 
 impl Builder {
-    /// Returns the kind of builder that a tool is, by the tool's name.
+    /// Returns the kind of builder, which the tool's name determines.
     fn of(tool: &Tool) -> Self {
         match tool.name == "make" {
             true => Self::Make,
@@ -111,8 +111,8 @@ fn write_folder(
         source,
     };
     fs::create_dir_all(folder.join(description::OBJECTS)).map_err(failed)?;
-    // Paths in the description are relative to this link, so that they contain no special
-    // characters.
+    // Paths of sources and headers in the description begin with this link, so that they contain no
+    // special characters.
     std::os::unix::fs::symlink(package, folder.join(description::PACKAGE)).map_err(failed)?;
     fs::write(folder.join(file), text).map_err(failed)?;
     for (header, text) in &description.build.generated {
@@ -237,7 +237,8 @@ impl From<&Pin> for CratePin {
     }
 }
 
-/// Checks whether a version such as `1.11.1` is `major.minor` or later.
+/// Returns whether a version such as `1.11.1` is `major.minor` or later. A part that is not a
+/// number counts as 0.
 fn is_at_least(version: &str, major: u32, minor: u32) -> bool {
     let mut parts = version
         .split('.')

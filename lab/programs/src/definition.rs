@@ -65,7 +65,7 @@ pub struct Parameter {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
-    /// Kind of program, with its article.
+    /// Kind of program as messages name it, such as `a C++ compiler`.
     pub what: String,
     /// Names of the program, best first, or its path.
     pub names: Vec<String>,
@@ -92,7 +92,7 @@ pub(crate) struct Build {
     pub archive: String,
     /// Folders of the package that the compiler searches for headers.
     pub include: Vec<String>,
-    /// Headers that upstream's own build generates, by their paths.
+    /// Contents of the headers that upstream's own build generates, by path.
     #[serde(default)]
     pub generated: BTreeMap<String, String>,
     /// Flags of every compilation.
@@ -101,11 +101,12 @@ pub(crate) struct Build {
     pub folder: String,
     /// The file extension of the translation units.
     pub extension: String,
-    /// Number of translation units in the folder.
+    /// Number of all translation units in the folder and its subfolders.
     pub all_units: usize,
-    /// The translation units, by their paths in the folder.
+    /// Translation units of the default form: paths in the folder without the file extension,
+    /// sorted.
     pub units: Vec<String>,
-    /// Translation units of the quick form.
+    /// Translation units of the quick form, a part of `units`.
     pub quick_units: Vec<String>,
 }
 
@@ -134,7 +135,8 @@ pub fn list() -> &'static [Program] {
     &PROGRAMS
 }
 
-/// Reads the data files, which are embedded in the binary. A test checks that they are valid.
+/// Parses the data files, which are embedded in the binary, and adds the parameter `quick` to each
+/// program. A test checks that the files are valid.
 fn all() -> Vec<Program> {
     let read = |text: &&str| {
         let mut program: Program =

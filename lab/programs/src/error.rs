@@ -7,7 +7,7 @@ use heapdrome_schema::nearest_or_all;
 
 /// No program has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no program named {name}; {advice}")]
+#[error("no such program: {name} ({advice})")]
 pub struct Unknown {
     /// The requested name.
     pub name: String,
@@ -30,12 +30,12 @@ pub enum ProgramError {
     /// No program has this name.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// A word is not a parameter with a value.
+    /// A word does not have the form `KEY=VALUE`.
     #[error("{program} cannot parse {word}: write KEY=VALUE with one of the keys {known}")]
     NotASetting {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The word.
+        /// The word that cannot be parsed.
         word: String,
         /// The names of all parameters.
         known: String,
@@ -43,9 +43,9 @@ pub enum ProgramError {
     /// The program has no such parameter.
     #[error("{program} has no parameter {setting}; it has: {known}")]
     UnknownSetting {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The parameter.
+        /// The unknown parameter.
         setting: String,
         /// The names of all parameters.
         known: String,
@@ -53,17 +53,17 @@ pub enum ProgramError {
     /// A parameter is given twice.
     #[error("the parameter {setting} is given twice")]
     SettingTwice {
-        /// The parameter.
+        /// Name of the parameter.
         setting: String,
     },
     /// The parameter cannot have this value.
     #[error("the parameter {setting} cannot be {value}; it can be: {possible}")]
     BadValue {
-        /// The parameter.
+        /// Name of the parameter.
         setting: String,
-        /// The value.
+        /// The invalid value.
         value: String,
-        /// The possible values.
+        /// The possible values of the parameter.
         possible: String,
     },
     /// A requirement of the program is not installed.
@@ -75,23 +75,23 @@ pub enum ProgramError {
         what: String,
         /// The names that were searched.
         looked_for: String,
-        /// The package to install.
+        /// Instruction for installing the missing program.
         advice: String,
     },
     /// The program, or its load generator, is not installed.
     #[error("{reason}; install it with `apt-get install {packages}`")]
     NotInstalled {
-        /// The missing requirement.
+        /// The missing requirements.
         reason: String,
-        /// Debian packages that contain the missing requirement.
+        /// Debian packages that contain the missing requirements.
         packages: String,
     },
     /// The input could not be generated.
     #[error("cannot generate the input of {program}: {reason}")]
     Generate {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The failure, and the last line that the failed command printed.
+        /// The failure, and the last line that the failed command printed, if any.
         reason: String,
     },
     /// The user asked heapdrome to stop.
@@ -106,17 +106,17 @@ pub enum ProgramError {
     /// The package manager failed.
     #[error("`{command}` failed: {reason}; run it yourself to see more")]
     InstallFailed {
-        /// The command.
+        /// The command that failed.
         command: String,
-        /// Exit status of the package manager.
+        /// Exit status of the package manager, or the error of starting it.
         reason: String,
     },
     /// A program that the load requires does not start, or does not print its version.
     #[error("cannot run {path}: {reason}; reinstall it or remove it from PATH")]
     ProgramBroken {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
-        /// The output of the program.
+        /// Error of starting the program, or the status with which it ended.
         reason: String,
     },
     /// The package could not be fetched.
@@ -128,19 +128,19 @@ pub enum ProgramError {
     /// The package in the cache is damaged.
     #[error("{package} lacks {path}; run `heapdrome cache clean` and try again")]
     SourceMissing {
-        /// The package.
+        /// Name and version of the package.
         package: String,
-        /// The file.
+        /// Path of the missing file, or of the folder whose number of translation units is wrong.
         path: PathBuf,
     },
-    /// A file in the cache could not be written.
+    /// A file in the cache could not be written, or not be opened after it was written.
     #[error(
         "cannot write {path}: {source}; free some space, or set HEAPDROME_CACHE to another folder"
     )]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
 }
@@ -154,7 +154,7 @@ mod tests {
         let unknown = crate::find("biuld").expect_err("no such program");
         assert_eq!(
             unknown.to_string(),
-            "there is no program named biuld; did you mean build?"
+            "no such program: biuld (did you mean build?)"
         );
     }
 
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(
             unknown.to_string(),
             format!(
-                "there is no program named fractals; there are: {}",
+                "no such program: fractals (there are: {})",
                 names.join(", ")
             )
         );

@@ -39,7 +39,7 @@ impl Missing {
         })
     }
 
-    /// Returns a warning about packages that start a service, to print before the command runs.
+    /// Returns a warning to print before the command runs; `None` if no package starts a service.
     pub fn warning(&self) -> Option<&'static str> {
         self.packages
             .iter()
@@ -51,7 +51,8 @@ impl Missing {
             )
     }
 
-    /// Announces the exact command, then runs it on the user's terminal.
+    /// Announces the warning, if any, and the exact command, then runs the command on the user's
+    /// terminal.
     ///
     /// # Errors
     /// Returns an error if the user is not root; the error names the command to run. Also returns

@@ -2,8 +2,8 @@
 //! programs and loads.
 //!
 //! Each program has a data file below `data/`, which describes it, and a module, which prepares its
-//! command. The module finds the program, generates the input into the cache, and records the exact
-//! command in [`Prepared::notes`].
+//! command. The module finds the program, generates the input into the cache, and records versions
+//! and parameters in [`Prepared::notes`].
 //!
 //! ```no_run
 //! use heapdrome_packages::Cache;
@@ -59,7 +59,7 @@ pub enum Event {
     },
     /// The build's description, or the program's input, is written.
     Writing {
-        /// The folder.
+        /// The folder into which it is written.
         directory: PathBuf,
     },
 }
@@ -68,7 +68,7 @@ impl fmt::Display for Event {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fetching { package } => write!(out, "fetching {package}"),
-            Self::Locking { program } => write!(out, "locking the folder of {program}"),
+            Self::Locking { program } => write!(out, "opening the folder of {program}"),
             Self::Writing { directory } => write!(out, "writing {}", directory.display()),
         }
     }
@@ -76,10 +76,10 @@ impl fmt::Display for Event {
 
 /// Program that is ready to be raced.
 ///
-/// While it exists, no other heapdrome process prepares the same program, and the cache is not
+/// While it exists, no other heapdrome process prepares the same folder, and the cache is not
 /// cleaned: two races in one folder would remove each other's files. The same process may prepare
-/// it again for alternating races, because every run begins with [`Prepared::prepare`] or needs no
-/// preparation.
+/// the folder again for alternating races, because every run begins with [`Prepared::prepare`] or
+/// needs no preparation.
 #[derive(Debug)]
 pub struct Prepared {
     /// The program and its arguments. If there is a server, the load generator and its arguments.
@@ -123,8 +123,9 @@ impl Program {
     /// Fetches or generates the program's input and writes its folder in the cache.
     ///
     /// # Errors
-    /// Returns an error if a parameter is unknown or invalid, a program or the package is missing,
-    /// the input cannot be generated, or the cache cannot be written.
+    /// Returns an error if a parameter is unknown or invalid, a required program is missing or does
+    /// not run, the package cannot be fetched, the input cannot be generated, the cache cannot be
+    /// written, or the user interrupts.
     pub fn prepare(
         &self,
         cache: &Cache,

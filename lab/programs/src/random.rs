@@ -1,7 +1,7 @@
 //! Reproducible pseudorandom numbers.
 
 /// Generator whose numbers must never change, because the inputs of programs depend on them: the
-/// upper half of the 64-bit linear congruential generator of Knuth's MMIX.
+/// upper 31 bits of the 64-bit linear congruential generator of Knuth's MMIX.
 pub(crate) struct Random(u64);
 
 impl Random {

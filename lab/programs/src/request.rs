@@ -33,7 +33,7 @@ pub(crate) struct Input {
 }
 
 impl<'a> Request<'a> {
-    /// Finds the programs that the load needs.
+    /// Finds the programs that the load needs, and asks each for its version.
     pub(crate) fn new(
         program: &'a Program,
         values: Values<'a>,
@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
                 continue;
             };
             let version = tool.version(&need.version)?;
-            versions.push(format!("{} is {version}", tool.path.display()));
+            versions.push(tool.with_path(&version));
             tools.push(tool);
         }
         Ok(Self {
@@ -103,13 +103,14 @@ impl<'a> Request<'a> {
         Ok(Input { directory, lock })
     }
 
-    /// Returns the version of the tool at this index, for use in stamps: a different version may
-    /// generate a different input.
+    /// Returns the path and version of the tool at this index as text for stamps, because a
+    /// different version may generate a different input.
     pub(crate) fn version(&self, place: usize) -> &str {
         self.versions.get(place).map_or("", String::as_str)
     }
 
-    /// Runs a program that generates a part of the input.
+    /// Runs a program that generates a part of the input. `adjust` sets its arguments, folder and
+    /// variables.
     pub(crate) fn generate(
         &self,
         program: &OsStr,
@@ -135,7 +136,8 @@ impl<'a> Request<'a> {
         job.run(self.cache.interrupt()).map_err(failed)
     }
 
-    /// Creates a plain command that runs in the folder of its input.
+    /// Returns a load that runs `command` in the folder of `input`, without a server, metrics,
+    /// variables or a preparation before each run.
     pub(crate) fn prepared(&self, input: Input, command: Vec<String>) -> Prepared {
         let mut notes = self.versions.clone();
         let parameters = self.values.in_words();
@@ -167,7 +169,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), ProgramError> {
     std::fs::write(path, text).map_err(write_error(path))
 }
 
-/// Writes a file that is too large for memory.
+/// Writes a file through a buffer, for contents that may be too large for memory.
 pub(crate) fn stream_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,

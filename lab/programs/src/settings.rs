@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::definition::{Parameter, QUICK};
 use crate::{Program, ProgramError};
 
-/// Set parameters of a program, by name.
+/// Values of the parameters that the user set, by name.
 pub type Settings = BTreeMap<String, String>;
 
 /// Every parameter of a program with its value.

@@ -13,7 +13,7 @@ const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 /// Program that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// Name of the program on the command line.
+    /// Name under which the program was found.
     pub name: String,
     /// Path of the program.
     pub path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Wanted<'a> {
     pub what: &'static str,
     /// Names of the program to find, best first.
     pub names: &'a [&'static str],
-    /// The package to install.
+    /// Instruction for installing the program.
     pub advice: &'static str,
 }
 
@@ -46,8 +46,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns the first program of this name in `path`, a list like `PATH`. A name with a `/` is
-/// itself a path.
+/// Returns the first program of this name in `path`, a list like `PATH`. Skips wrappers and
+/// relative folders. A name with a `/` is itself a path.
 pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> {
     if name.contains('/') {
         return is_program(Path::new(name)).then(|| Tool {
@@ -82,7 +82,7 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Checks whether the file is a wrapper or a link to one, as in `/usr/lib/ccache`.
+/// Returns whether the file is a wrapper or a link to one, as in `/usr/lib/ccache`.
 fn is_wrapper(path: &Path) -> bool {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real.file_name()
@@ -90,8 +90,8 @@ fn is_wrapper(path: &Path) -> bool {
 }
 
 impl Tool {
-    /// Returns the first line, other than an empty one, that the program prints about its version
-    /// to the standard output or, if there is none, to the standard error.
+    /// Returns the first nonempty line that the program prints about its version: on standard
+    /// output or, if there is none, on standard error.
     pub(crate) fn version(&self, option: &str) -> Result<String, ProgramError> {
         let broken = |reason: String| ProgramError::ProgramBroken {
             path: self.path.clone(),
@@ -111,6 +111,15 @@ impl Tool {
                 self.name, output.status
             ))),
         }
+    }
+
+    /// Returns the path, followed by a version line. The line may already begin with the path, as
+    /// that of `xmllint` does.
+    pub(crate) fn with_path(&self, version: &str) -> String {
+        let path = self.path.display().to_string();
+        let rest = version.strip_prefix(&path).unwrap_or(version);
+        let rest = rest.trim_start_matches([':', ',', ' ']);
+        format!("{path}: {rest}")
     }
 }
 
@@ -190,5 +199,9 @@ mod tests {
             "#!/bin/sh\necho g++ 1.2\necho more\n",
         );
         assert_eq!(tool.version("--version").expect("it answers"), "g++ 1.2");
+        let path = tool.path.display().to_string();
+        for version in ["g++ 1.2".to_owned(), format!("{path}: g++ 1.2")] {
+            assert_eq!(tool.with_path(&version), format!("{path}: g++ 1.2"));
+        }
     }
 }

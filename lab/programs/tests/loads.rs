@@ -1,4 +1,4 @@
-//! Runs the quick form of every installed program, twice.
+//! Runs the quick form of every installed program except `build`, twice.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -81,8 +81,7 @@ fn check(prepared: &Prepared, output: &Output) {
     }
 }
 
-/// Prepares a program in a cache of its own. Prints a line and returns `None` if it is not
-/// installed.
+/// Prepares a program in `cache`. Prints a line and returns `None` if it is not installed.
 fn ready(cache: &Cache, name: &str, words: &[&str]) -> Option<Prepared> {
     let program = find(name).expect("the program is known");
     if let Availability::NotInstalled { reason, .. } = program.availability() {

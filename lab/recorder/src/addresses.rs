@@ -5,15 +5,15 @@ use rustc_hash::FxHashMap;
 /// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Number of the block; `None` if the process inherited it.
+    /// Number of the block in the trace; `None` if the process inherited the block.
     pub number: Option<u64>,
     /// Bytes that were requested.
     pub size: u64,
 }
 
-/// The live blocks of a process by address: a table with open addressing and linear probing.
-/// Removing an entry moves later entries up, so it leaves no mark (Knuth, The Art of Computer
-/// Programming 3, 6.4, algorithm R).
+/// Live blocks of a process by address: a hash table with open addressing and linear probing.
+/// Removing an entry shifts later entries back, so the table needs no tombstones (Knuth, The Art of
+/// Computer Programming 3, 6.4, algorithm R).
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     slots: Vec<Slot>,
@@ -24,8 +24,8 @@ pub(crate) struct Addresses {
     large: FxHashMap<u64, u64>,
 }
 
-/// An address, the number of its block, and its size; all zeros if it is free. Four lie in one
-/// cache line.
+/// An address with the number and the size of its block; all zeros if the slot is free. Four slots
+/// fill one cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     /// The lowest 16 bits of the number, above the 48 bits of the address.
@@ -34,22 +34,22 @@ struct Slot {
     high: u64,
 }
 
-/// Bits of an address.
+/// Number of bits of an address.
 const ADDRESS_BITS: u32 = 48;
-/// Bits of a number that share a word with the address.
+/// Number of bits of a block's number that share a word with the address.
 const LOW_BITS: u32 = u64::BITS - ADDRESS_BITS;
-/// Bits of a number.
+/// Number of bits of a block's number.
 const NUMBER_BITS: u32 = 48;
-/// Number that marks an inherited block.
+/// Block number that marks an inherited block.
 const INHERITED: u64 = (1 << NUMBER_BITS) - 1;
-/// Size that marks a size in the table of large ones.
+/// Value of a slot's size that stands for a size in [`Addresses::large`].
 const LARGE: u64 = u32::MAX as u64;
 
-/// Bits of an address that are zero in most blocks.
+/// Number of lowest bits of an address that are zero for most blocks.
 const GRANULE_BITS: u32 = 4;
-/// Bits of an address that select a slot within its group: blocks of the same 256 bytes are
-/// neighbours in the table. Programs allocate and free runs of neighbouring blocks, so one cache
-/// line serves several look-ups.
+/// Number of bits that select a slot within a group. Blocks of the same 256 bytes share a group,
+/// and programs allocate and free runs of neighbouring blocks, so one cache line serves several
+/// look-ups.
 const GROUP_BITS: u32 = 4;
 /// Binary logarithm of the number of groups of the smallest table.
 const FEWEST_GROUPS: u32 = 4;
@@ -104,7 +104,7 @@ impl Addresses {
         self.live
     }
 
-    /// Returns the bytes of all blocks.
+    /// Returns the total size of all blocks in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let live = self.slots.iter().filter(|slot| !slot.is_free());
         live.map(|slot| slot.block(&self.large).size).sum()
@@ -123,7 +123,7 @@ impl Addresses {
         child
     }
 
-    /// Adds a block, and returns the block that was recorded at its address before.
+    /// Adds a block, and returns the block previously recorded at this address.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
         if address == 0 {
@@ -169,19 +169,20 @@ impl Addresses {
     pub(crate) fn prefetch(&self, address: u64) {
         let slot = &raw const self.slots[self.home(address)];
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every processor of this kind has the instruction, which reads nothing.
+        // SAFETY: every x86-64 processor has the instruction, which changes no memory and cannot
+        // fault.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(slot.cast());
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: the instruction reads nothing.
+        // SAFETY: the instruction changes no memory and cannot fault.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) slot, options(nostack, readonly));
         }
     }
 
-    /// Returns the slot at which the search for an address begins.
+    /// Returns the index of the slot at which the search for an address begins.
     #[inline]
     fn home(&self, address: u64) -> usize {
         let granule = address >> GRANULE_BITS;
@@ -191,19 +192,19 @@ impl Addresses {
         (group << GROUP_BITS | granule & ((1 << GROUP_BITS) - 1)) as usize
     }
 
-    /// Returns the slot of an address, or the free one where it belongs.
+    /// Returns the index of an address's slot, or of the free slot where the address belongs.
     #[inline]
     fn find(&self, address: u64) -> usize {
         let mask = self.slots.len() - 1;
         let mut place = self.home(address);
-        // Half of the slots are free.
+        // The loop ends, because at least half of the slots are free.
         while !self.slots[place].is_free() && self.slots[place].address() != address {
             place = (place + 1) & mask;
         }
         place
     }
 
-    /// Frees a slot, and moves up later entries that a search would no longer find.
+    /// Frees a slot, and shifts back later entries that a search would no longer find.
     #[inline]
     fn close(&mut self, mut hole: usize) {
         let mask = self.slots.len() - 1;
@@ -214,8 +215,8 @@ impl Addresses {
             if slot.is_free() {
                 break;
             }
-            // An entry may move into the hole if the hole lies between the entry's home and its
-            // place.
+            // An entry may move into the hole if a search for it reaches the hole: the hole is the
+            // entry's home, or lies between the home and the entry's place.
             let home = self.home(slot.address());
             if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// Returns a sequence without a pattern (Marsaglia's xorshift).
+    /// Returns the next pseudorandom number (Marsaglia's xorshift).
     fn next(state: &mut u64) -> u64 {
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -257,7 +258,8 @@ mod tests {
         let mut state = 1;
         for number in 0..200_000_u64 {
             let word = next(&mut state);
-            // Few regions, so that neighbours occur, and addresses that are multiples of 8.
+            // Use few regions, so that blocks have neighbours. Addresses are multiples of 8 but not
+            // of 16.
             let address = ((word % 7 + 1) << 40) | (((word >> 8) % 0x4000) << 3) | 8;
             if word & (1 << 60) == 0 {
                 let size = [1, 100, LARGE - 1, LARGE, 1 << 40][(word >> 32) as usize % 5];

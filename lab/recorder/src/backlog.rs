@@ -1,4 +1,5 @@
-//! Entries that were copied out of the rings and are not written yet. Their size has a limit.
+//! Entries that were copied out of the rings but not yet written to the trace. Their total size is
+//! limited.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,21 +8,23 @@ use heapdrome_witness::ring::ENTRIES;
 
 use crate::entries::Raw;
 
-/// Number of entries of a large batch: 64 KiB.
+/// Capacity of a large batch, in entries (64 KiB).
 const LARGE: usize = 4096;
 
-/// Number of entries below which a batch has room for exactly its entries, because most rings are
-/// almost empty.
+/// Number of entries below which a batch has exactly the requested capacity. Most rings are almost
+/// empty, so most batches are small.
 const SMALL: usize = LARGE / 8;
 
-/// Bytes of all entries of one ring.
+/// Size of all entries of one ring in bytes.
 const LAP_BYTES: u64 = ENTRIES * size_of::<Raw>() as u64;
 
-/// Number of laps of every ring for which a backlog has room, whatever its limit. The worker holds
-/// back at most one lap of each ring until the next pass over all rings, which needs room to begin.
+/// Minimum number of laps of every ring that fit into a backlog, whatever its limit. The worker
+/// holds back up to one lap of each ring until the next pass over all rings, and that pass needs
+/// room for another lap.
 const LAPS: u64 = 2;
 
-/// The memory of batches, shared by the thread that fills them and the one that writes them.
+/// Memory of the batches, shared by the drainer, which fills them, and the worker, which writes
+/// them to the trace.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog(Arc<Pool>);
 
@@ -29,12 +32,12 @@ pub(crate) struct Backlog(Arc<Pool>);
 struct Pool {
     limit: u64,
     bytes: AtomicU64,
-    /// Large batches that were written, for the next ones.
+    /// Large batches that were written to the trace and can be reused.
     free: Mutex<Vec<Vec<Raw>>>,
 }
 
 impl Backlog {
-    /// Returns an empty backlog, and the bytes at which it is full.
+    /// Creates an empty backlog that is full at `limit` bytes.
     pub(crate) fn new(limit: u64) -> Self {
         Self(Arc::new(Pool {
             limit,
@@ -43,15 +46,16 @@ impl Backlog {
         }))
     }
 
-    /// Returns whether the backlog is full: it holds as much as its limit allows, and no less than
-    /// `rings` rings need.
+    /// Returns whether the backlog is full. Its limit is raised to the minimum that `rings` rings
+    /// need.
     pub(crate) fn is_full(&self, rings: usize) -> bool {
         let limit = self.0.limit.max(rings as u64 * LAPS * LAP_BYTES);
-        // Relaxed: only the number matters; a channel transfers the batches themselves.
+        // Relaxed: the number publishes no other memory; a channel transfers the batches.
         self.0.bytes.load(Ordering::Relaxed) >= limit
     }
 
-    /// Returns an empty batch for up to `entries` entries; a large batch may have less room.
+    /// Returns an empty batch. Its capacity is `entries` if that is below [`SMALL`], and otherwise
+    /// [`LARGE`].
     pub(crate) fn batch(&self, entries: usize) -> Batch {
         let entries = if entries < SMALL {
             Vec::with_capacity(entries)

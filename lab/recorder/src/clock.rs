@@ -1,26 +1,26 @@
-//! The processor's counter as a clock: entries of rings are stamped with it.
+//! Converts the processor's counter, with which the entries of rings are stamped, into times.
 
 use std::time::{Duration, Instant};
 
 use heapdrome_trace::Time;
 
-/// Duration of the comparison of the counter with the system's clock. An error of 1 µs in its
-/// length makes times wrong by 1 part in 50,000.
+/// Time for which the counter is calibrated against the system's clock. If this time is measured
+/// wrongly by 1 µs, all times of the trace are wrong by 1 part in 50,000.
 const CALIBRATION: Duration = Duration::from_millis(50);
 
-/// Number of binary digits behind the point in the nanoseconds of a tick.
+/// Number of fractional bits of [`Clock::scale`].
 const SCALE_BITS: u32 = 32;
 
-/// Turns values of the counter into times of the trace.
+/// Converter of values of the counter into times of the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: u64,
-    /// Nanoseconds of 2^32 ticks.
+    /// Nanoseconds per 2^32 ticks.
     scale: u64,
 }
 
 impl Clock {
-    /// Starts a clock now. Takes 50 milliseconds, to compare the counter with the system's clock.
+    /// Starts a clock. Takes [`CALIBRATION`] to calibrate it against the system's clock.
     pub(crate) fn start() -> Self {
         let (start, began) = (ticks(), Instant::now());
         std::thread::sleep(CALIBRATION);
@@ -42,7 +42,7 @@ impl Clock {
         ((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64
     }
 
-    /// Returns the square nanoseconds of a number of square ticks.
+    /// Converts square ticks into square nanoseconds.
     pub(crate) fn squared_nanoseconds(self, squares: u64) -> u64 {
         self.nanoseconds(self.nanoseconds(squares))
     }
@@ -67,7 +67,7 @@ impl Clock {
 /// Returns the processor's counter.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: every processor of this kind has the instruction.
+    // SAFETY: every x86-64 processor has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn ticks() -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: reading the virtual counter touches nothing.
+    // SAFETY: reading the virtual counter accesses no memory.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }

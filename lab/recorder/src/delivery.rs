@@ -1,11 +1,11 @@
-//! How the copies of a ring reach the worker.
+//! Transfer of a ring's copied entries to the worker.
 
 use std::sync::mpsc::{SendError, Sender};
 
 use crate::backlog::Batch;
 use crate::message::Message;
 
-/// The worker has ended, because it could not write.
+/// Error: the worker has ended because it could not write the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerEnded;
 
@@ -15,12 +15,12 @@ impl From<SendError<Message>> for WorkerEnded {
     }
 }
 
-/// Sends the batches of one ring.
+/// Sender of one ring's batches to the worker.
 pub(crate) struct Delivery<'a> {
     messages: &'a Sender<Message>,
     image: u64,
     ring: usize,
-    /// Whether the worker has taken all batches so far.
+    /// Error if the worker had ended before one of the batches was sent.
     pub result: Result<(), WorkerEnded>,
 }
 

@@ -1,6 +1,6 @@
-//! The drainer: finds rings, copies them, and checks the state of the processes.
+//! The drainer finds rings, copies their entries, and checks the state of the processes.
 //!
-//! It does as little as it can: a thread whose ring is full waits for it.
+//! It does as little as possible, because a thread whose ring is full waits for it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -28,8 +28,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// takes long if the processes have thousands of threads.
 const PAUSE_AFTER_LOOK: u32 = 20;
 
-/// Time without entries after which a process of another PID namespace counts as ended, because its
-/// number is not valid here. Applies only after all other processes have ended.
+/// Time without entries after which a process in another PID namespace counts as ended. Its process
+/// id is not valid here, so its end cannot be observed. Applies only after all other processes have
+/// ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Nanoseconds for which events are held back. A thread that was interrupted within a call has
@@ -43,8 +44,7 @@ struct Recorded {
     pid: u32,
     sources: Vec<Source>,
     namespace: u64,
-    /// Whether the process is in the recorder's PID namespace, so that its own number is valid
-    /// here.
+    /// Whether the process is in the recorder's PID namespace, so that `pid` is valid here.
     is_known_here: bool,
     heard: Instant,
     usage: Option<Usage>,
@@ -57,7 +57,7 @@ struct Recorded {
     maps: String,
 }
 
-/// Copies the rings of all processes into messages.
+/// The drainer of a recording, which sends the entries of all rings to the worker.
 pub(crate) struct Drainer {
     control: Closing,
     folder: RingFolder,
@@ -66,18 +66,18 @@ pub(crate) struct Drainer {
     backlog: Backlog,
     messages: Sender<Message>,
     fullest_stacks: FullestStacks,
-    /// Recorded processes by the identity of their image.
+    /// Recorded processes by the identity of their current program.
     recorded: BTreeMap<u64, Recorded>,
     /// The processor's counter at the start of the last round that copied all rings.
     drained: u64,
     pause: Duration,
     next_look: Instant,
-    /// Number of times that each process without a ring was seen, by process number.
+    /// Number of checks at which each process without a ring was seen, by process id.
     strangers: HashMap<u32, u32>,
     counts: Counts,
 }
 
-/// Counts of the recording.
+/// Totals over all processes of the recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub processes: u32,
@@ -114,7 +114,7 @@ impl Drainer {
         }
     }
 
-    /// Copies all rings once if the backlog has room, and checks the processes if it is time to.
+    /// Copies all rings once if the backlog has room, and checks the processes if a check is due.
     /// Returns the pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
@@ -127,8 +127,9 @@ impl Drainer {
                 self.drained = now;
                 until
             }
-            // Let the worker write the events that it holds back, to make room. All entries from
-            // before the last complete round have been copied.
+            // Let the worker write the events that it holds back, to make room. The last complete
+            // round has copied all entries from before its start, except those that threads were
+            // still writing.
             None => self.drained,
         };
         self.messages.send(Message::Until(until))?;
@@ -142,11 +143,11 @@ impl Drainer {
         Ok(self.pause)
     }
 
-    /// Copies all rings, at most one lap of each. Returns the fullness of the fullest ring, those
-    /// of stacks included; `None` if the backlog is full and no ring was copied.
+    /// Copies at most one lap of each ring. Returns the fullness of the fullest ring, including the
+    /// rings of stacks; `None` if the backlog is full and no ring was copied.
     ///
-    /// A pass that has begun is completed even if it fills the backlog: the worker can write, and
-    /// make room, only up to the beginning of a complete pass.
+    /// Completes the pass over all rings even if the backlog becomes full meanwhile: the worker can
+    /// write events only up to the beginning of a complete pass, and makes room only by writing.
     fn drain(&mut self) -> Result<Option<Fullness>, WorkerEnded> {
         let rings = self.recorded.values().map(|it| it.sources.len()).sum();
         if self.backlog.is_full(rings) {
@@ -204,8 +205,8 @@ impl Drainer {
             self.finish(identity, executed)?;
         }
         if let Some(parent) = self.recorded.get_mut(&ring.parent) {
-            // The child inherits blocks that its parent made before the fork, so copy the parent's
-            // entries even if the backlog is full.
+            // The child inherits the blocks that its parent made before the fork. Copy the parent's
+            // entries, even if the backlog is full, so that the worker knows these blocks.
             for (place, source) in parent.sources.iter_mut().enumerate() {
                 let mut to = Delivery::new(&self.messages, ring.parent, place);
                 source.drain(&self.backlog, |batch| to.send(batch));
@@ -273,7 +274,8 @@ impl Drainer {
                 }
             }
         }
-        // A child may have created rings and ended before its parent's end was noticed.
+        // Open new rings before the parent is finished: a child may have created rings and ended
+        // before its parent's end was noticed.
         self.discover()?;
         ended
             .into_iter()
@@ -327,7 +329,7 @@ impl Drainer {
         Ok(self.messages.send(Message::Finish { image, finish })?)
     }
 
-    /// Reports the processes that did not load the recording library.
+    /// Reports running descendants that did not load the recording library.
     fn look_at_strangers(&mut self) -> Result<(), WorkerEnded> {
         for pid in process::descendants(std::process::id()) {
             if self
@@ -339,7 +341,8 @@ impl Drainer {
             }
             let seen = self.strangers.entry(pid).or_default();
             *seen += 1;
-            // When first seen, a process may not have executed its command yet.
+            // Check each process once, when it is seen for the second time. Before, it may not have
+            // executed its command yet.
             if *seen != 2 {
                 continue;
             }

@@ -22,25 +22,25 @@ impl Raw {
     }
 }
 
-/// State of a ring's decoding, which determines how the next entry is read.
+/// State of decoding a ring, on which the meaning of the next entry depends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Decoder {
-    /// The processor's counter at the last entry.
+    /// Time stamp of the previous entry.
     stamp: u64,
-    /// Size of the next entry, if an entry of its own contains that size.
+    /// Size from the latest size entry, for a following entry whose own size field is too small.
     size: u64,
 }
 
 impl Decoder {
-    /// Decodes an entry; returns `None` if the entry only adds information to the following ones.
+    /// Decodes an entry. Returns `None` for an entry that only completes the next one.
     #[inline]
     pub(crate) fn event(&mut self, raw: Raw) -> Option<Event> {
         let (address, code) = (raw.address(), raw.code());
         if code >= code::WHOLE {
             return self.whole(raw);
         }
-        // Take the time nearest to the previous entry's: add the signed difference of the lowest
-        // bits.
+        // The entry contains the lowest bits of its stamp. Choose the stamp nearest to the previous
+        // one, by adding the signed difference of these bits.
         let unused = u64::BITS - STAMP_BITS;
         let late = (raw.detail.wrapping_sub(self.stamp) << unused) as i64 >> unused;
         self.stamp = self.stamp.wrapping_add(late as u64);
@@ -77,9 +77,11 @@ mod tests {
     use super::*;
     use heapdrome_witness::ring::{FAR, Ring};
 
-    /// Writes events as a thread would, each in full if `in_full`, and reads them.
+    /// Writes events as a thread does, and decodes them. If `in_full` returns true for an event,
+    /// its full stamp and size are written before it.
     fn through_a_ring(events: &[Event], in_full: impl Fn(&Event) -> bool) -> Vec<Event> {
-        // SAFETY: a ring of zeros is an empty ring.
+        // SAFETY: zeros are valid values of all fields: atomics, numbers and bytes. Together they
+        // are an empty ring.
         let ring = unsafe { Box::<Ring>::new_zeroed().assume_init() };
         for event in events {
             if in_full(event) {
@@ -107,8 +109,8 @@ mod tests {
             .take(200)
             .enumerate()
         {
-            // Now and then an entry is earlier than the one before it, as if a signal handler had
-            // written it.
+            // Every seventh entry is earlier than the previous one, as if a signal handler had
+            // written the previous one after this entry's call had read the clock.
             stamp = if place % 7 == 6 {
                 stamp - 1000
             } else {

@@ -17,7 +17,7 @@ pub enum RecorderError {
     CannotRun {
         /// The command's first word.
         program: String,
-        /// Cause.
+        /// Error that the system returned.
         source: io::Error,
     },
     /// The trace cannot be written.
@@ -26,9 +26,9 @@ pub enum RecorderError {
     /// A call to the system failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// The operation that failed.
+        /// Description of the failed operation, such as `wait for daemons`.
         action: &'static str,
-        /// Cause.
+        /// Error that the system returned.
         source: io::Error,
     },
 }

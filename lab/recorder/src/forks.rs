@@ -1,16 +1,17 @@
-//! Finds the blocks that a process had when it forked.
+//! Reconstruction of the blocks that a process had when it forked.
 //!
 //! heapdrome learns of a child only when the child first allocates. By then its parent may have
-//! made and freed other blocks. So the blocks at the fork are computed from the parent's present
-//! ones: without those made since the fork, which have higher numbers, and with those freed since,
-//! which are kept here.
+//! allocated and freed other blocks. The blocks at the fork are therefore the parent's current
+//! blocks without those allocated since the fork, which have higher numbers, and with those freed
+//! since the fork, which are kept here.
 
 use std::collections::VecDeque;
 
 use crate::addresses::{Addresses, Block};
 
-/// Maximum number of freed blocks that are kept for children. If a fork is older than these, its
-/// child gets the blocks that the parent has when the child first allocates.
+/// Maximum number of freed blocks kept for children. If blocks freed after a fork had to be
+/// dropped, the child of that fork gets the blocks that the parent has when the child first
+/// allocates.
 const MOST_FREED: usize = 1 << 20;
 
 /// Maximum number of remembered forks whose children have not allocated yet. Most of these children
@@ -22,7 +23,7 @@ const MOST_FORKS: usize = 4096;
 pub(crate) struct Forks {
     forks: VecDeque<Fork>,
     freed: VecDeque<(u64, Block)>,
-    /// Number of freed blocks that were dropped.
+    /// Number of freed blocks that were dropped from the front of `freed`.
     forgotten: u64,
 }
 
@@ -32,12 +33,12 @@ struct Fork {
     stamp: u64,
     /// Number of the first block that the process made after the fork.
     next_block: u64,
-    /// Number of recorded frees before this fork.
+    /// Number of freed blocks recorded before this fork, including dropped ones.
     freed: u64,
 }
 
 impl Forks {
-    /// Notes a fork; `next_block` is the number of the block that is made next.
+    /// Records a fork. `next_block` is the number of the next allocated block.
     pub(crate) fn fork(&mut self, stamp: u64, next_block: u64) {
         let freed = self.forgotten + self.freed.len() as u64;
         self.forks.push_back(Fork {
@@ -50,7 +51,7 @@ impl Forks {
         }
     }
 
-    /// Notes that a block has been freed.
+    /// Records a freed block.
     #[inline]
     pub(crate) fn freed(&mut self, address: u64, block: Block) {
         if self.forks.is_empty() {

@@ -1,4 +1,5 @@
-//! One program of one process: its events in one order, with blocks in place of addresses.
+//! One program of one process: merges the events of its rings into one order, and replaces
+//! addresses by block numbers.
 
 use rustc_hash::FxHashMap;
 use std::io::Write;
@@ -14,7 +15,7 @@ use crate::snapshots::Snapshot;
 use crate::streams::{Resizing, Stream};
 use crate::unwind::Unwinding;
 
-/// Function to which a free is attributed if its entry comes too late.
+/// Function recorded for a free that is written before its own entry has been read.
 const FREE: u8 = place("free");
 const REALLOC: u8 = place("realloc");
 const REALLOCARRAY: u8 = place("reallocarray");
@@ -38,34 +39,33 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// Number of entries by which slots of addresses are prefetched. An access to main memory takes
-/// about as long as this many calls.
+/// Distance in entries from the current entry to the one whose slot is prefetched. One access to
+/// main memory takes about as long as handling this many entries.
 const AHEAD: usize = 8;
 
 fn is_resize(function: u8) -> bool {
     function == REALLOC || function == REALLOCARRAY
 }
 
-/// One program of one process.
+/// One program of one process, from its start or fork to its exec or end.
 pub(crate) struct Image {
     /// Number of the process in the trace.
     pub number: u32,
-    /// Events of each ring.
+    /// Events of each ring, by the ring's number.
     pub streams: Vec<Stream>,
     addresses: Addresses,
     clock: Clock,
     threads: u32,
     next_block: u64,
     time: Time,
-    /// Number of frees of each address that were written to the trace before their entries were
-    /// read.
+    /// Number of frees written to the trace before their entries were read, by address.
     owed: FxHashMap<u64, u32>,
     forks: Forks,
-    /// Operations whose order was repaired.
+    /// Number of operations whose order was repaired.
     pub repaired: u64,
     /// Unwinder of the stacks; `None` if no stacks are recorded.
     pub unwinding: Option<Unwinding>,
-    /// Minimum number of stacks that were lost.
+    /// Lower bound of the number of lost stacks.
     pub stacks_lost: u64,
 }
 
@@ -93,8 +93,8 @@ impl Image {
         self.forks.inherited(forked, &self.addresses)
     }
 
-    /// Writes all events before a stamp in the order of their stamps. The events of one thread keep
-    /// their order.
+    /// Writes all events up to the stamp `until`, ordered by stamp. Events of one thread keep their
+    /// order.
     pub(crate) fn emit<W: Write>(
         &mut self,
         until: u64,
@@ -107,7 +107,7 @@ impl Image {
         result
     }
 
-    /// Unwinds the stacks of all events that were copied.
+    /// Unwinds all complete copies of stacks in the rings of `streams`.
     fn unwind<W: Write>(
         &mut self,
         streams: &mut [Stream],
@@ -259,7 +259,7 @@ impl Image {
         }))
     }
 
-    /// Records that a function returned a block.
+    /// Records that a function returned a block. Returns the operation to write.
     fn made<W: Write>(
         &mut self,
         stream: &mut Stream,
@@ -278,7 +278,8 @@ impl Image {
         if let Some(old) = self.addresses.insert(address, Block { number, size })
             && let Some(block) = old.number
         {
-            // The old block was freed before, but the entry of that free comes later.
+            // The previous block at this address was freed, but the entry of that free has not been
+            // read yet.
             self.forks.freed(address, old);
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
@@ -302,7 +303,9 @@ impl Image {
         })
     }
 
-    /// Records that a block is freed, or about to be resized.
+    /// Records that a block is freed, or about to be resized. Returns the operation to write.
+    /// Returns `None` for a resize, which is written when the call returns, and for a free that was
+    /// written already.
     fn freed(&mut self, stream: &mut Stream, function: u8, address: u64) -> Option<Operation> {
         if address == 0 {
             return Some(Operation::FreeNull { function });
@@ -326,8 +329,8 @@ impl Image {
     }
 }
 
-/// Returns the stream whose next event is the earliest, and the stamp up to which its events come
-/// before those of all others; `None` if no event is earlier than `until`.
+/// Returns the index of the stream with the earliest next event, and the stamp up to which its
+/// events precede those of all other streams; `None` if all events are later than `until`.
 fn earliest(streams: &[Stream], until: u64) -> Option<(usize, u64)> {
     let mut first: Option<(usize, u64)> = None;
     let mut limit = until;

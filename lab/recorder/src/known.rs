@@ -1,16 +1,16 @@
-//! Stacks that were unwound before, so that the same calls are not unwound again.
+//! Cache of unwound stacks, so that repeated calls from one place are unwound only once.
 
 use rustc_hash::FxHashMap;
 
 use crate::snapshots::Snapshot;
 
-/// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
+/// Maximum number of cached stacks. Each takes about a kilobyte.
 const REMEMBERED: usize = 1 << 14;
 
 /// Maximum number of remembered stacks with equal caller registers, which are compared one by one.
 const VARIANTS: usize = 8;
 
-/// A stack that was unwound, and everything besides the registers on which its unwinding depended.
+/// An unwound stack, with the memory contents on which the unwinding depended.
 pub(crate) struct Unwound {
     /// Addresses that the unwinder read, and the words there; `None` if they were not copied.
     pub reads: Vec<(u64, Option<u64>)>,
@@ -35,8 +35,8 @@ impl Known {
         [return_address, stack_pointer, frame_pointer]
     }
 
-    /// Returns the number of a remembered stack for which the unwinder read exactly the words that
-    /// it would read now.
+    /// Returns the number of a cached stack that has the caller registers of `snapshot`. Every word
+    /// that the unwinder read for it has an unchanged value in `snapshot`.
     pub(crate) fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
         let variants = self.stacks.get_mut(&Self::place(snapshot))?;
         let place = variants.iter().position(|variant| {

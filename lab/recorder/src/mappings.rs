@@ -1,4 +1,4 @@
-//! Lists the files that contain the code of a process: `/proc/PID/maps`.
+//! Parser of `/proc/PID/maps`, for the mappings that contain code.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub(crate) struct FileName {
     pub identity: String,
 }
 
-/// Memory that holds code.
+/// A mapping that contains code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub start: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Mapping {
     pub file: Option<FileName>,
 }
 
-/// Reads the mappings that hold code, in the order of their addresses.
+/// Returns the mappings of code in `text`, by ascending address.
 pub(crate) fn parse(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }

@@ -9,9 +9,9 @@ use crate::backlog::Batch;
 /// Beginning of a program of a process.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    /// Identity of the image, then of the image from which it was forked: see
-    /// [`Ring`](heapdrome_witness::ring::Ring).
+    /// Identity of the program ([`Ring::image`](heapdrome_witness::ring::Ring::image)).
     pub image: u64,
+    /// Identity of the program from which it was forked; 0 for an executed program.
     pub parent: u64,
     /// Stamp of the fork that made the process.
     pub forked: u64,

@@ -1,4 +1,4 @@
-//! Files of code: where they lie in memory, their build ids, and how to unwind their functions.
+//! Files that contain code: their segments, build IDs, and unwinding information.
 
 use std::fs::File;
 use std::ops::Range;
@@ -32,9 +32,9 @@ struct Segment {
 }
 
 impl CodeFile {
-    /// Reads a file that a process has mapped. Returns `None` if it no longer exists or is no ELF
-    /// file. `pid` is the number of the process, if it is valid here: the process may see other
-    /// files than this one.
+    /// Reads a file that a process has mapped. Returns `None` if the file no longer exists or is
+    /// not an ELF file. `pid` is the id of the process if it is valid here. With it, the file is
+    /// looked up in the process's own root folder first.
     pub(crate) fn read(name: &FileName, pid: Option<u32>) -> Option<Self> {
         let file = open(name, pid)?;
         let cache = ReadCache::new(file);
@@ -60,10 +60,11 @@ impl CodeFile {
         })
     }
 
-    /// Returns the difference between the addresses of a mapping in memory and in the file.
+    /// Returns the difference between the addresses of a mapping in memory and in the file; `None`
+    /// if the mapping belongs to no segment of code.
     pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let page = crate::process::page_bytes();
-        // A mapping begins at the start of the page that contains the beginning of its segment.
+        // A mapping begins no earlier than the page that contains the beginning of its segment.
         let is_of = |segment: &&Segment| {
             segment.file.end > mapping.offset && segment.file.start / page * page <= mapping.offset
         };

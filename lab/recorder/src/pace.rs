@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Share of a ring that was filled when it was drained, in parts of [`FULL`].
+/// Part of a ring that was filled when the ring was drained, in units of 1/[`FULL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fullness(u64);
 
@@ -18,27 +18,27 @@ impl Fullness {
     }
 }
 
-/// Fullness of the fullest ring of stacks. The worker drains these rings, and the drainer sets the
-/// pace of both.
+/// Fullness of the fullest ring of stacks. The worker drains these rings, but the drainer sets the
+/// pace of both threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FullestStacks(Arc<AtomicU64>);
 
 impl FullestStacks {
-    /// Notes the fullness of a ring.
+    /// Records the fullness of a ring.
     pub(crate) fn note(&self, fullness: Fullness) {
-        // Relaxed: nothing else is published by it.
+        // Relaxed: the value publishes no other memory.
         self.0.fetch_max(fullness.0, Ordering::Relaxed);
     }
 
-    /// Returns the largest fullness since the previous call. It is 0 if the worker has drained no
-    /// ring since, so that a worker that falls behind does not get more rounds to handle.
+    /// Returns the maximum fullness since the previous call, or 0 if the worker has drained no ring
+    /// since then. A worker that falls behind thus does not cause additional rounds.
     pub(crate) fn take(&self) -> Fullness {
         // Relaxed: see `note`.
         Fullness(self.0.swap(0, Ordering::Relaxed))
     }
 }
 
-/// First and longest pause between two rounds.
+/// Initial and longest pause between two rounds.
 pub(crate) const PAUSE: Duration = Duration::from_micros(500);
 
 /// The shortest pause between two rounds. Each costs a few microseconds.

@@ -1,14 +1,14 @@
-//! Facts that the system knows of the recorded processes.
+//! Queries the system about the recorded processes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Memory and work of a process.
+/// Resource usage of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// Bytes of anonymous memory that are resident.
     pub resident: u64,
-    /// Page faults that needed no reading.
+    /// Number of page faults that were resolved without reading from a disk.
     pub minor_faults: u64,
     /// Processor time in nanoseconds.
     pub processor_time: u64,
@@ -26,8 +26,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Returns whether a process exists and has not ended. A process whose first thread has ended is a
-/// zombie while its other threads run.
+/// Returns whether a process exists and has not ended. The system shows a process whose first
+/// thread has ended as a zombie. The process still lives if it has other threads.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| {
         let threads = fields.get(17).and_then(|threads| threads.parse().ok());
@@ -35,7 +35,7 @@ pub(crate) fn lives(pid: u32) -> bool {
     })
 }
 
-/// Returns the number of this process's namespace of process numbers; 0 if unknown.
+/// Returns the number of this process's PID namespace; 0 if unknown.
 pub(crate) fn namespace() -> u64 {
     let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let digits: String = link
@@ -46,7 +46,7 @@ pub(crate) fn namespace() -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// Returns the memory and work of a process.
+/// Returns the resource usage of a process; `None` if the system no longer shows it.
 pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let fields = stat(pid)?;
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
@@ -72,7 +72,7 @@ pub(crate) fn processor_time(pid: u32) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: both calls only write to their last argument.
+    // SAFETY: both calls only write to their last argument, which is a live variable.
     let known = unsafe {
         libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) == 0
             && libc::clock_gettime(clock, &raw mut time) == 0
@@ -81,8 +81,8 @@ pub(crate) fn processor_time(pid: u32) -> Option<u64> {
     known.then(nanoseconds)
 }
 
-/// Makes a write beyond the file size limit (`ulimit -f`) fail; by default it would end this
-/// process. Commands do not inherit the handler.
+/// Makes writes beyond the file size limit (`ulimit -f`) fail, instead of ending this process by
+/// SIGXFSZ. Executed commands do not inherit the handler.
 pub(crate) fn survive_file_limit() {
     extern "C" fn nothing(_signal: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = nothing;
@@ -99,7 +99,7 @@ pub(crate) fn own_time() -> u64 {
     nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)
 }
 
-/// Returns the peak of resident memory of this process in bytes.
+/// Returns the peak resident memory of this process in bytes.
 pub(crate) fn own_peak() -> u64 {
     own_usage().ru_maxrss.unsigned_abs() * 1024
 }
@@ -112,26 +112,27 @@ fn own_usage() -> libc::rusage {
     usage
 }
 
-/// Returns the mappings of a process; `None` if it has ended.
+/// Returns the text of a process's `/proc/PID/maps`; `None` if the process has ended, or belongs to
+/// another user.
 pub(crate) fn maps(pid: u32) -> Option<String> {
     let text = std::fs::read_to_string(folder(pid).join("maps")).ok()?;
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the bytes of a page.
+/// Returns the size of a page in bytes.
 pub(crate) fn page_bytes() -> u64 {
-    // SAFETY: no precondition.
+    // SAFETY: sysconf has no preconditions.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs()
 }
 
 fn clock_ticks() -> u64 {
-    // SAFETY: no precondition.
+    // SAFETY: sysconf has no preconditions.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
         .unsigned_abs()
         .max(1)
 }
 
-/// Returns the executable of a process.
+/// Returns the path of a process's executable.
 pub(crate) fn program(pid: u32) -> Option<String> {
     let path = std::fs::read_link(folder(pid).join("exe")).ok()?;
     Some(path.to_string_lossy().into_owned())
@@ -188,7 +189,7 @@ pub(crate) fn loaded(pid: u32, library: &Path) -> Loaded {
     })
 }
 
-/// Whether a process has loaded the library.
+/// Result of [`loaded`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loaded {
     Yes,

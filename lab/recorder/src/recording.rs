@@ -28,11 +28,11 @@ use crate::shared::{Closing, Shared};
 use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
-/// Maximum number of bytes of the backlog if memory is plentiful.
+/// Maximum size of the backlog in bytes, if memory is plentiful.
 const BACKLOG: u64 = 512 << 20;
 
-/// Divisor of the memory that is available when a recording begins: the backlog may take at most
-/// one part.
+/// Divisor of the memory available at the start of a recording. The backlog takes at most the
+/// quotient.
 const BACKLOG_PART: u64 = 4;
 
 /// Minimum nanoseconds of a timed call that counts as interrupted.
@@ -47,20 +47,22 @@ const NICER: libc::c_int = 10;
 pub struct Request<'a> {
     /// The command with its arguments.
     pub command: &'a [String],
-    /// Variables that are set for the command, `LD_PRELOAD` apart.
+    /// Variables, other than `LD_PRELOAD`, that are set for the command in addition to the
+    /// inherited ones.
     pub environment: Vec<(String, String)>,
-    /// Value of `LD_PRELOAD` after the recording library.
+    /// Libraries that follow the recording library in `LD_PRELOAD`.
     pub preload: Option<OsString>,
     /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
-    /// Ends the recording, not the command, after this time.
+    /// Maximum duration of the recording; `None` for no limit. The command itself continues
+    /// afterwards.
     pub limit: Option<Duration>,
     /// Mean number of requested bytes between two recorded blocks; 0 to record every call.
     pub sample_bytes: u64,
     /// Mean number of requested bytes between two blocks whose stack is recorded; 1 to record the
     /// stack of every recorded call, 0 to record none.
     pub stack_bytes: u64,
-    /// The version of heapdrome.
+    /// Version of heapdrome, which the trace records.
     pub version: &'a str,
     /// Folder for the recording library if shared memory is not suitable.
     pub folder: &'a Path,
@@ -71,9 +73,9 @@ pub struct Request<'a> {
 pub struct Summary {
     /// Number of recorded processes.
     pub processes: u32,
-    /// Number of calls.
+    /// Number of operations in the trace.
     pub operations: u64,
-    /// Calls whose order had to be repaired.
+    /// Number of operations whose order had to be repaired.
     pub repaired: u64,
     /// Total time for which threads waited for the collector.
     pub waited: Duration,
@@ -81,30 +83,31 @@ pub struct Summary {
     pub gave_up: u32,
     /// Number of sampled blocks that could not be recorded for lack of memory.
     pub left_out: u64,
-    /// Minimum number of stacks that could not be recorded.
+    /// Lower bound of the number of stacks that could not be recorded.
     pub stacks_lost: u64,
     /// Number of recorded stacks with an address whose file is unknown.
     pub stacks_unplaced: u64,
     /// Processes that were not recorded.
     pub bypassed: Vec<Bypass>,
-    /// How the command ended; `None` if the recording's time limit passed first.
+    /// Exit status of the command, for which [`record`] always waits; `None` if it is unknown.
     pub ending: Option<ExitStatus>,
-    /// How long the command took; `None` if the recording's time limit passed first.
+    /// Duration of the command; `None` if it is unknown.
     pub took: Option<Duration>,
-    /// How long the collector took to complete the trace after the recording's end.
+    /// Time that the collector took to complete the trace after the recording's end.
     pub afterwards: Duration,
     /// Processor time of the collector.
     pub processor_time: Duration,
-    /// Most resident memory of the collector, rings included, in bytes.
+    /// Maximum resident memory of the collector, rings included, in bytes.
     pub peak_resident: u64,
 }
 
-/// Runs a command and writes the allocations of all its processes to `sink` until the last of them
-/// has ended, the time is over, or `interrupted` is raised and the command has ended.
+/// Runs a command and writes the allocations of all its processes to `sink`. The recording ends
+/// when the last process has ended, when the time limit passes, or when `interrupted` is set and
+/// the command has ended. Returns after the command's end in all cases.
 ///
 /// # Errors
-/// Returns an error if the command cannot be run or the trace cannot be written. In the second case
-/// the command continues, and the recording waits for its end.
+/// Returns an error if the recording cannot be prepared, the command cannot be run, or the trace
+/// cannot be written. In the last case the command continues, and this function waits for its end.
 pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,
@@ -127,7 +130,8 @@ pub fn record<W: Write + Send>(
         took: None,
         is_empty: false,
     };
-    // Nothing is written before the command runs, so a command that cannot be run leaves no trace.
+    // Nothing is written before the command runs, so a command that cannot be run leaves no trace
+    // file.
     let parts = Parts {
         home: &home,
         control,
@@ -182,8 +186,8 @@ fn write<W: Write + Send>(
         (drained, working.join())
     });
     let ended = Instant::now();
-    // The command has ended, so no other work competes with the rest, which runs at this thread's
-    // priority.
+    // The recording is over. The rest of the work runs at this thread's priority, because it no
+    // longer competes with recorded processes.
     let worker = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let written = worker.finish()?;
     match drained {
@@ -209,7 +213,7 @@ fn yield_to_others() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
 }
 
-/// Work that the collector has done.
+/// Result of the collector's work.
 struct Outcome {
     counts: Counts,
     written: Written,
@@ -259,7 +263,7 @@ fn collect(
     }
 }
 
-/// Creates the file that tells processes that they are recorded.
+/// Creates the control file, through which the processes learn that they are recorded.
 fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control>> {
     let path = home.folder().join(CONTROL);
     let file = File::options()
@@ -268,9 +272,10 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
         .create_new(true)
         .open(path)?;
     file.set_len(process::page_bytes())?;
-    // SAFETY: no precondition.
+    // SAFETY: geteuid has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
-        // Programs of root may switch to another user before they first allocate.
+        // Programs of root may switch to another user before they first allocate, so every user
+        // must be able to write the file.
         file.set_permissions(Permissions::from_mode(0o666))?;
     }
     let control = Shared::<Control>::map(&file)?;
@@ -335,7 +340,7 @@ fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// The processes of the command.
+/// Processes of the command.
 struct Tree {
     leader: u32,
     began: Instant,

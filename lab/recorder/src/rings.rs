@@ -12,17 +12,17 @@ use crate::backlog::{Backlog, Batch};
 use crate::entries::Raw;
 use crate::shared::Shared;
 
-/// Time after which an entry that is reserved but not written is skipped. Its thread will never
-/// write it, for example because of a `longjmp` out of a signal handler.
+/// Time after which a reserved entry that is still unwritten is skipped. Its thread will never
+/// write it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
-/// Number of entries after an unwritten one that are searched for a written entry.
+/// Number of entries, from an unwritten one on, that are searched for a written one.
 const LOOKAHEAD: u64 = 64;
 
 /// The folder in which processes make their rings.
 pub(crate) struct RingFolder {
     path: PathBuf,
-    /// Files of rings that were seen.
+    /// Paths of the rings that have been opened.
     known: BTreeSet<PathBuf>,
     /// Number of rings that were announced when the folder was last read.
     announced: u32,
@@ -37,15 +37,15 @@ impl RingFolder {
         }
     }
 
-    /// Opens the rings that are new, parents before their children. `announced` is the number of
-    /// rings that processes have made.
+    /// Opens the new rings, parents before their children. `announced` is the number of rings that
+    /// all processes have created.
     pub(crate) fn fresh(&mut self, announced: u32) -> Vec<Source> {
         if announced == self.announced {
             return Vec::new();
         }
         self.announced = announced;
         let mut fresh = Vec::new();
-        // A folder that cannot be read now is read when the next ring is announced.
+        // A folder that cannot be read now is read again when the next ring is announced.
         let entries = std::fs::read_dir(&self.path).into_iter().flatten();
         for path in entries.flatten().map(|entry| entry.path()) {
             let name = path.file_name().and_then(|name| name.to_str());
@@ -68,13 +68,14 @@ pub(crate) struct Source {
     path: PathBuf,
     /// Index of the next entry to read.
     next: u64,
-    /// Time since which the next entry has been reserved but not written, although a later entry
-    /// was written.
+    /// Time since which the next entry is reserved but unwritten, although a later entry has been
+    /// written.
     hole: Option<Instant>,
 }
 
 impl Source {
-    /// Opens a ring. Returns `None` if its process has not completed it yet, or ended before.
+    /// Opens a ring. Returns `None` if its process has not completed the ring, or ended before it
+    /// did.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let file = File::options().read(true).write(true).open(path).ok()?;
         let ring = Shared::<Ring>::map(&file).ok()?;
@@ -110,7 +111,8 @@ impl Source {
         text(&self.ring.program)
     }
 
-    /// Copies the written entries, at most one lap, and returns their number.
+    /// Copies the entries before the first unwritten one, at most one lap, and returns their
+    /// number. Returns 1 if it only skipped an entry.
     pub(crate) fn drain(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) -> u64 {
         let first = self.next;
         let end = self.reserved().min(first + ENTRIES);
@@ -138,7 +140,8 @@ impl Source {
         self.next - first
     }
 
-    /// Copies the remaining entries of a thread that has ended, except incomplete ones.
+    /// Copies the remaining entries of a thread that has ended or is no longer recorded, except
+    /// incomplete ones.
     pub(crate) fn drain_ended(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) {
         let end = self.reserved();
         while self.next < end {
@@ -188,7 +191,8 @@ impl Drop for Source {
     fn drop(&mut self) {
         // The thread must not wait for a reader that no longer reads.
         self.ring.abandoned.store(1, Ordering::Relaxed);
-        // The folder is removed at the end of the recording; until then the ring would take memory.
+        // Remove the file now: its memory would otherwise stay occupied until the recording's end,
+        // when the folder is removed.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Maps files that the recorded processes map as well.
+//! Files that the collector and the recorded processes both map.
 
 use std::fs::File;
 use std::io;
@@ -6,25 +6,24 @@ use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
-/// A type whose value in shared memory may be read at any time: every bit pattern is valid, and
-/// every field is atomic or was written before other processes could find the file.
+/// A type whose value in shared memory may be read at any time.
 ///
 /// # Safety
-/// Every bit pattern of the type is valid, and every field is atomic or written before other
-/// processes can find the file.
+/// Every bit pattern of the type is valid. Every field is atomic, or no process writes it any
+/// longer when another process reads it.
 pub(crate) unsafe trait Shareable {}
 
 // SAFETY: all fields are atomics.
 unsafe impl Shareable for heapdrome_witness::ring::Control {}
 
-// SAFETY: its fields are atomics, and integers that are written before the magic; [`crate::rings`]
-// reads no ring without a magic.
+// SAFETY: every field is an atomic, or a number or text that is written before the magic.
+// [`crate::rings`] reads no ring without a magic.
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 
 // SAFETY: all fields are atomics.
 unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
 
-/// A value in a file, mapped shared.
+/// A value in a file that is mapped as shared memory.
 #[derive(Debug)]
 pub(crate) struct Shared<T: Shareable>(NonNull<T>);
 
@@ -36,14 +35,15 @@ impl<T: Shareable> Shared<T> {
     /// Maps a file.
     ///
     /// # Errors
-    /// If the file is too short or cannot be mapped.
+    /// Returns an error if the file is too short or cannot be mapped.
     pub(crate) fn map(file: &File) -> io::Result<Self> {
         let length = size_of::<T>();
         if file.metadata()?.len() < length as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping disturbs nothing; the file is long enough and never shortened.
+        // SAFETY: a new mapping at an address chosen by the kernel does not affect existing memory.
+        // The file is long enough and is never shortened.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -65,8 +65,9 @@ impl<T: Shareable> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the mapping has room for a `T` and stays until the value is dropped. By the
-        // contract of `Shareable`, other processes write only to atomics.
+        // SAFETY: the mapping is page-aligned, has room for a `T`, and stays until the value is
+        // dropped. By the contract of `Shareable`, its bytes are a valid `T`, and other processes
+        // write only to atomics, or to fields that this process does not read yet.
         unsafe { self.0.as_ref() }
     }
 }
@@ -78,8 +79,8 @@ impl<T: Shareable> Drop for Shared<T> {
     }
 }
 
-/// Memory that all processes share. They record until this value is dropped, however the collector
-/// ends.
+/// Control memory of the recording. Dropping this value ends the recording for all processes, even
+/// if the collector fails.
 pub(crate) struct Closing(pub Shared<heapdrome_witness::ring::Control>);
 
 impl Closing {

@@ -13,11 +13,11 @@ use heapdrome_witness::stack_ring::{self, BYTES, HEADER_BYTES, Header, StackRing
 use crate::pace::Fullness;
 use crate::shared::Shared;
 
-/// Time after which an incomplete copy, and all copies reserved after it, are skipped: its thread
-/// will never complete it, for example because of a `longjmp` out of a signal handler.
+/// Time after which an incomplete copy, and all copies reserved after it, are skipped. Its thread
+/// will never complete it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
-/// Bytes of a word of the stack.
+/// Size of a word of the stack in bytes.
 pub(crate) const WORD: u64 = 8;
 
 /// Registers of the caller of an allocation function, and the top of its stack.
@@ -45,33 +45,35 @@ impl Snapshot<'_> {
     pub(crate) fn read(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.stack_pointer)?;
         let word = self.words.get((offset / WORD) as usize)?;
-        // Relaxed: the seal was read with acquire.
+        // Relaxed: the seal, which publishes the words, was read with acquire.
         (offset % WORD == 0).then(|| word.load(Ordering::Relaxed))
     }
 }
 
-/// A thread's ring of stacks, if it has one, and the stacks that no call has taken yet.
+/// Ring of stacks of a thread, if the thread has one, and the unwound stacks that are not yet
+/// assigned to calls.
 pub(crate) struct Snapshots {
     ring: Option<Shared<StackRing>>,
     path: PathBuf,
-    /// Whether to look for the file.
+    /// Whether the ring's file may exist and must be opened.
     is_expected: bool,
-    /// The place of the next copy to read.
+    /// Position of the next copy in the ring.
     next: u64,
     hole: Option<Instant>,
-    /// Number of bytes that were drained last.
+    /// Number of bytes that the last drain read.
     drained: u64,
-    /// Unwound stacks by the places of their copies, the earliest first.
+    /// Unwound stacks that no entry has announced yet, by the positions of their copies, the
+    /// earliest first.
     unwound: VecDeque<(u64, u32)>,
-    /// Stacks of calls that have begun, by the addresses of their blocks.
+    /// Announced stacks whose calls have not been read yet, by the addresses of their blocks.
     waiting: Vec<(u64, u32)>,
 }
 
-/// Maximum number of nested calls of one thread, which signal handlers interrupt.
+/// Maximum number of nested calls of one thread. Calls nest if signal handlers interrupt them.
 const NESTED: usize = 8;
 
 impl Snapshots {
-    /// Returns the stacks of the thread whose ring of entries is in the file `ring`.
+    /// Creates the value for the thread whose ring of entries is the file `ring`.
     pub(crate) fn of(ring: &Path) -> Self {
         let name = ring.file_name().unwrap_or_default().to_string_lossy();
         let name = name.replacen(PREFIX, stack_ring::PREFIX, 1);
@@ -92,8 +94,8 @@ impl Snapshots {
         self.is_expected = self.ring.is_none();
     }
 
-    /// Calls `unwind` for each complete copy, and keeps the numbers of stacks that it returns.
-    /// Returns the minimum number of copies that were skipped.
+    /// Calls `unwind` for each complete copy, and keeps the stack numbers that it returns. Returns
+    /// a lower bound of the number of skipped copies.
     pub(crate) fn drain(
         &mut self,
         mut unwind: impl FnMut(Snapshot<'_>) -> Result<u32, TraceError>,
@@ -114,8 +116,8 @@ impl Snapshots {
             } else if seal == stack_ring::seal(self.next) {
                 let stack = unwind(snapshot(ring, self.next, header))?;
                 self.unwound.push_back((self.next, stack));
-                // A whole number of headers, at least one. The program may have written any value
-                // here.
+                // Round to a whole number of headers, at least one, because the program may have
+                // overwritten this value.
                 let room = header
                     .room
                     .load(Ordering::Relaxed)
@@ -160,7 +162,8 @@ impl Snapshots {
         }
     }
 
-    /// Returns the stack of the call that returned the block at `address`, if one was announced.
+    /// Removes and returns the stack of the call that returned the block at `address`, if one was
+    /// announced.
     pub(crate) fn take(&mut self, address: u64) -> Option<u32> {
         let place = self.waiting.iter().rposition(|&(it, _)| it == address)?;
         Some(self.waiting.remove(place).1)
@@ -185,8 +188,8 @@ fn snapshot<'a>(ring: &'a StackRing, place: u64, header: &Header) -> Snapshot<'a
 impl Drop for Snapshots {
     fn drop(&mut self) {
         if self.ring.is_some() {
-            // The folder is removed at the end of the recording; until then the ring would take
-            // memory.
+            // Remove the file now: its memory would otherwise stay occupied until the recording's
+            // end, when the folder is removed.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -13,7 +13,7 @@ use crate::module::CodeFile;
 /// The stacks and modules that all processes of a trace share.
 #[derive(Default)]
 pub(crate) struct Stacks {
-    /// Files that were requested; `None` for a file that cannot be read.
+    /// Files that were requested so far; `None` for a file that cannot be read.
     files: HashMap<FileName, Option<Arc<CodeFile>>>,
     modules: HashMap<FileName, u32>,
     stacks: FxHashMap<Vec<Frame>, u32>,

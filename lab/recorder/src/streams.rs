@@ -13,15 +13,15 @@ use crate::snapshots::Snapshots;
 /// Events of one ring that are not in the trace yet, and the state of the ring's decoding.
 pub(crate) struct Stream {
     batches: VecDeque<Batch>,
-    /// The place of the next entry in the first batch.
+    /// Index of the next entry within the first batch.
     place: usize,
     decoder: Decoder,
     next: Option<Event>,
-    /// The thread of the next event: its number in the trace; `None` until it is known.
+    /// Number of the next event's thread in the trace; `None` until it is known.
     pub thread: Option<u32>,
-    /// The alignment for the next event.
+    /// Alignment for the next event, from a separate entry; 0 if there was none.
     pub alignment: u64,
-    /// Blocks that calls of realloc have freed and not replaced yet, the latest last.
+    /// Calls of `realloc` that have begun and not returned, the innermost last.
     pub resizing: Vec<Resizing>,
     /// Stacks of the ring's calls.
     pub snapshots: Snapshots,
@@ -36,7 +36,7 @@ pub(crate) struct Resizing {
 }
 
 impl Stream {
-    /// Returns the events of the ring in this file.
+    /// Creates the stream of the ring in the file `ring`.
     pub(crate) fn new(ring: &Path) -> Self {
         Self {
             batches: VecDeque::new(),
@@ -65,7 +65,7 @@ impl Stream {
         self.next
     }
 
-    /// Takes the next event if it is not later than a stamp.
+    /// Removes and returns the next event if its stamp is at most `limit`.
     #[inline]
     pub(crate) fn take(&mut self, limit: u64) -> Option<Event> {
         let event = self.next.filter(|event| event.stamp <= limit)?;
@@ -73,8 +73,8 @@ impl Stream {
         Some(event)
     }
 
-    /// Returns the entry `places` entries after the one that is decoded next, if it lies in the
-    /// first batch.
+    /// Returns the entry `places` entries after the next undecoded one, if it is in the first
+    /// batch.
     #[inline]
     pub(crate) fn ahead(&self, places: usize) -> Option<Raw> {
         self.batches

@@ -7,8 +7,8 @@ use heapdrome_witness::ring::Timing;
 
 use crate::clock::Clock;
 
-/// Returns the processor time of a process when it exited, in nanoseconds; `None` if it ended
-/// otherwise.
+/// Returns the processor time of a process at its exit, in nanoseconds; `None` if the process ended
+/// without a normal exit.
 pub(crate) fn at_exit<'a>(rings: impl Iterator<Item = &'a Timing>) -> Option<u64> {
     latest(rings.map(|ring| &ring.processor_time))
 }

@@ -20,16 +20,18 @@ use crate::process;
 use crate::snapshots::Snapshot;
 use crate::stacks::Stacks;
 
-/// Minimum time between two readings of a process's mappings if no code is new.
+/// Minimum time between two readings of a process's mappings after a reading that found no new
+/// code.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Maximum number of times that mappings are read for one stack: those that the process wrote
-/// itself, then its present ones. A process that compiles code may have new mappings each time.
+/// Maximum number of readings of the mappings for one stack: first those that the process itself
+/// wrote, then its current ones. A process that compiles code may have new mappings at every
+/// reading.
 const READINGS: usize = 2;
 
-/// A process whose stacks are recorded.
+/// Sources of the mappings of a process whose stacks are recorded.
 struct Origin {
-    /// Number of the process, if it is in the recorder's PID namespace.
+    /// ID of the process, if it is in the recorder's PID namespace.
     pid: Option<u32>,
     /// File to which the process wrote its mappings at its first stack.
     maps: PathBuf,
@@ -37,7 +39,7 @@ struct Origin {
     last_maps: PathBuf,
     /// Path of the recording library, whose frames are removed from stacks.
     library: PathBuf,
-    /// Reads the present mappings of a running process.
+    /// Reads the current mappings of a running process.
     present_maps: fn(u32) -> Option<String>,
 }
 
@@ -61,8 +63,8 @@ impl Unwindings {
         }
     }
 
-    /// Starts unwinding for a program of a process. `is_known_here` is whether the process's number
-    /// is valid here.
+    /// Starts unwinding for a program of a process. `is_known_here` states whether `pid` is valid
+    /// in the recorder's PID namespace.
     pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Unwinding {
         let origin = Origin {
             pid: is_known_here.then_some(pid),
@@ -86,7 +88,7 @@ struct Code {
     module: Option<u32>,
 }
 
-/// Unwinds the stacks of one process.
+/// Unwinder of the stacks of one process.
 pub(crate) struct Unwinding {
     origin: Origin,
     stacks: Arc<Mutex<Stacks>>,
@@ -94,14 +96,14 @@ pub(crate) struct Unwinding {
     /// The mappings of code that `text` lists.
     mappings: Vec<Mapping>,
     code: Vec<Code>,
-    /// Time at which the mappings were last read and held no new code.
+    /// Time of the last reading of the mappings that found no new code.
     quiet: Option<Instant>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     known: Known,
     /// Numbers of stacks by the addresses of their calls.
     numbers: FxHashMap<Vec<u64>, u32>,
-    /// Whether the mappings that were read last are the present ones of the running process.
+    /// Whether the last reading returned the current mappings of the running process.
     is_current: bool,
     /// Number of stacks with a frame whose file is unknown.
     pub unplaced: u64,
@@ -166,7 +168,7 @@ impl Unwinding {
         Ok(stack)
     }
 
-    /// Returns the place of the first address that is in no mapping.
+    /// Returns the index of the first address that is in no known mapping of code.
     fn first_unknown(&self, addresses: &[u64]) -> Option<usize> {
         let is_unknown = |&address: &u64| find(&self.code, address).is_none();
         addresses.iter().position(is_unknown)
@@ -187,7 +189,7 @@ impl Unwinding {
             reads.push((address, word));
             word.ok_or(())
         };
-        // Allow for the recorder library's own frames: they are removed from the stack, and do not
+        // Allow for the recording library's own frames: they are removed from the stack, and do not
         // count towards `MAX_FRAMES`.
         let limit = Stack::MAX_FRAMES + OWN_FRAMES;
         while let Some(address) = next.and_then(FrameAddress::from_return_address)
@@ -203,7 +205,8 @@ impl Unwinding {
         (addresses, reads)
     }
 
-    /// Returns the frames of calls, without those of the recording library.
+    /// Returns the frames of the call addresses, without the recording library's frames at the
+    /// inner end.
     fn frames<W: Write>(
         &mut self,
         addresses: &[u64],
@@ -244,8 +247,8 @@ impl Unwinding {
         Ok(self.code[place].module)
     }
 
-    /// Stores new mappings of the running process. Before the first stack of the process they are
-    /// not needed, and may belong to the program that it executed previously.
+    /// Stores new mappings of the running process. Ignored before the first stack, when mappings
+    /// are not needed and may belong to the program that the process executed previously.
     pub(crate) fn add_mappings(&mut self, text: String) {
         if self.text.is_empty() {
             return;
@@ -277,8 +280,8 @@ impl Unwinding {
         is_new
     }
 
-    /// Replaces the mappings, and returns whether the mappings of code differ. Mappings of data
-    /// change often, for example when a heap grows.
+    /// Replaces the mappings, and returns whether the mappings of code differ. Mappings of data do
+    /// not count, because they change often, for example when a heap grows.
     fn replace_text(&mut self, text: String) -> bool {
         let mappings = mappings::parse(&text);
         self.text = text;
@@ -290,8 +293,8 @@ impl Unwinding {
         true
     }
 
-    /// Returns whether the process still runs the same program: the recording library is then
-    /// mapped at an unchanged address.
+    /// Returns whether `text` belongs to the same program, in which the recording library is mapped
+    /// at an unchanged address.
     fn is_of_same_program(&self, text: &str) -> bool {
         let library = self.origin.library.to_string_lossy();
         let line = |text: &str| {
@@ -301,8 +304,8 @@ impl Unwinding {
         line(text) == line(&self.text)
     }
 
-    /// Describes the code of the process to the unwinder. Code whose memory is free by now stays:
-    /// stacks that were recorded before may refer to it.
+    /// Passes the code of the process to the unwinder. Keeps code that is no longer mapped, unless
+    /// a new mapping overlaps it, because stacks recorded earlier may refer to it.
     fn place_code(&mut self) {
         self.known = Known::default();
         self.numbers.clear();
@@ -342,7 +345,7 @@ fn written_maps(path: &Path) -> Option<String> {
 /// Maximum number of frames of the recording library at the inner end of a stack.
 const OWN_FRAMES: usize = 4;
 
-/// Returns the place of the code at an address.
+/// Returns the index of the code that contains an address.
 fn find(code: &[Code], address: u64) -> Option<usize> {
     let behind = code.partition_point(|code| code.mapping.start <= address);
     let place = behind.checked_sub(1)?;

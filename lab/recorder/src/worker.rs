@@ -16,13 +16,14 @@ use crate::process;
 use crate::streams::Stream;
 use crate::unwind::Unwindings;
 
-/// Number of ended processes whose blocks are kept for children that have not allocated yet.
+/// Maximum number of ended processes whose blocks are kept for children that have not allocated
+/// yet.
 const KEPT: usize = 64;
 
-/// Maximum time until an idle worker notices that it must stop.
+/// Maximum time until an idle worker notices its stop flag.
 const LATENCY: Duration = Duration::from_millis(5);
 
-/// Turns messages into a trace.
+/// The worker of a recording, which converts messages into a trace.
 pub(crate) struct Worker<W: Write> {
     messages: Receiver<Message>,
     clock: Clock,
@@ -32,19 +33,19 @@ pub(crate) struct Worker<W: Write> {
     /// Processes that have ended, by the identity of their image. Their remaining blocks are kept
     /// for children that have not allocated yet.
     ended: BTreeMap<u64, Image>,
-    /// Begins the unwinding of each program; `None` if no stacks are recorded.
+    /// Creator of each program's unwinding; `None` if no stacks are recorded.
     unwindings: Option<Unwindings>,
     written: Written,
 }
 
-/// Output of a worker.
+/// Totals of the trace that a worker wrote.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub operations: u64,
     pub repaired: u64,
-    /// Number of stacks that were skipped, at least.
+    /// Lower bound of the number of skipped stacks.
     pub stacks_lost: u64,
-    /// Number of stacks with an address whose file is not known.
+    /// Number of stacks with an address whose file is unknown.
     pub stacks_unplaced: u64,
 }
 
@@ -68,7 +69,7 @@ impl<W: Write> Worker<W> {
 
     /// Works until `stop` is set or all senders of messages are gone.
     pub(crate) fn work_until(&mut self, stop: &AtomicBool) -> Result<(), TraceError> {
-        // Relaxed: the flag guards nothing.
+        // Relaxed: the flag publishes no other memory.
         while !stop.load(Ordering::Relaxed) {
             match self.messages.recv_timeout(LATENCY) {
                 Ok(message) => self.take(message)?,
@@ -79,7 +80,7 @@ impl<W: Write> Worker<W> {
         Ok(())
     }
 
-    /// Writes all that was sent, and completes the trace.
+    /// Handles all remaining messages, and completes the trace.
     pub(crate) fn finish(mut self) -> Result<Written, TraceError> {
         while let Ok(message) = self.messages.recv() {
             self.take(message)?;

@@ -5,7 +5,7 @@
      @free     the program survived the misuse; it frees the affected blocks next
      @later    the program survived that; it allocates, fills, checks and frees other blocks next
      @exit     the program survived that; it ends next
-     @harm     other code changed memory that the program owns, or two blocks overlap
+     @harm     memory that the program owns changed, two blocks overlap, or a freed block was read
      @cannot   the misuse is impossible here
 
    All other output comes from the allocator. The program's lines begin with a line break, in case

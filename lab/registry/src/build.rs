@@ -46,14 +46,14 @@ pub enum BuildEvent {
     },
 }
 
-/// A library in the cache.
+/// An installed library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     /// Path of the library.
     pub path: PathBuf,
-    /// Upstream version.
+    /// Version of the library; empty if unknown.
     pub version: String,
-    /// Duration of the build; `None` if nothing had to be built.
+    /// Duration of the build in seconds; `None` if nothing had to be built.
     pub seconds: Option<u64>,
 }
 
@@ -68,8 +68,9 @@ fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
     }
 }
 
-/// Returns the folder of an entry's build. The folder's name depends on the sources, the recipe and
-/// the glue, so heapdrome never uses a library from a different build.
+/// Returns the folder of an entry's build; `None` if heapdrome does not build the entry. The
+/// folder's name depends on the sources, the recipe, the flags and the glue, so heapdrome never
+/// uses a library from a different build.
 pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, pin) = recipe_of(entry)?;
     let steps = format!("{recipe:?}");
@@ -98,8 +99,7 @@ fn file_name(recipe: &Recipe) -> &str {
     recipe.library.rsplit('/').next().unwrap_or(&recipe.library)
 }
 
-/// Fetches, builds and installs an entry's library, unless another heapdrome process has already
-/// done so.
+/// Fetches, builds and installs an entry's library, unless it is already installed.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,
@@ -122,7 +122,7 @@ pub(crate) fn install(
     }
     let staging = lock.staging()?;
     let source = match &entry.source {
-        // All files of such an entry are glue.
+        // All files of such an entry are embedded in heapdrome, and there are no sources to fetch.
         Source::Own { .. } => staging.path().to_owned(),
         _ => fetch(cache, entry, observe)?,
     };

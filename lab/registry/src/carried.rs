@@ -12,8 +12,9 @@ use crate::RegistryError;
 use crate::build::Installed;
 use crate::entry::Entry;
 
-/// Returns the folder of a library. Its name depends on the library's content, so another version
-/// of heapdrome never uses this version's library.
+/// Returns the folder of a library; `None` if heapdrome was built without it. The folder's name
+/// depends on the library's content, so another version of heapdrome never uses this version's
+/// library.
 pub(crate) fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
     let library = heapdrome_libraries::find(file).filter(|library| !library.bytes.is_empty())?;
     let key = &sha256_of_bytes(library.bytes)[..10];
@@ -27,7 +28,7 @@ pub(crate) fn installed(cache: &Cache, file: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Writes the library, unless another heapdrome process has already done so.
+/// Writes the library, unless it is already in the cache.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,

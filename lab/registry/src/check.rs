@@ -1,6 +1,7 @@
 //! Checks of an allocator with programs that use memory in different ways.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use heapdrome_conformance::{Check, Level, OTHER_ALLOCATOR, Source, checks};
@@ -39,13 +40,17 @@ pub enum CheckOutcome {
 pub struct CheckResult {
     /// Name of the check program, which describes the kind of program that it represents.
     pub program: &'static str,
-    /// Outcome.
+    /// Source file of the check program.
+    pub source: PathBuf,
+    /// Shell command that runs the check program once more.
+    pub again: String,
+    /// Outcome of the program.
     pub outcome: CheckOutcome,
     /// Remarks that are not faults, such as `lacks pvalloc`.
     pub notes: Vec<String>,
 }
 
-/// Compiled programs of a level.
+/// Compiled programs of a level and of all lower levels.
 #[derive(Debug)]
 pub struct Checks {
     compiled: Compiled,
@@ -53,10 +58,11 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Compiles the programs of a level into the cache, unless the cache already contains them.
+    /// Compiles the programs of a level and of all lower levels into the cache, unless the cache
+    /// already contains them.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written.
+    /// When a compiler is missing or fails, the cache cannot be written, or the user interrupts.
     pub fn prepare(cache: &Cache, level: Level) -> Result<Self, RegistryError> {
         let mut sources: Vec<&'static Source> = Vec::new();
         for check in of_level(level) {
@@ -73,21 +79,31 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Runs the programs under an entrant, the basic ones first. Skips all further programs if
+    /// Returns the names of the programs of the level.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        of_level(self.level).map(|check| check.name)
+    }
+
+    /// Runs the programs under an entrant, the basic ones first, and passes each result to
+    /// `finished` when its program ends. Skips the programs of higher levels if
     /// another allocator served a basic program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.
-    pub fn run(&self, entrant: &Entrant) -> Result<Vec<CheckResult>, RegistryError> {
-        let mut results: Vec<CheckResult> = Vec::new();
+    pub fn run(
+        &self,
+        entrant: &Entrant,
+        mut finished: impl FnMut(CheckResult),
+    ) -> Result<(), RegistryError> {
+        let mut is_served = true;
         for check in of_level(self.level) {
-            let is_served =
-                |result: &CheckResult| !matches!(result.outcome, CheckOutcome::NotServed(_));
-            if check.level == Level::Basic || results.iter().all(is_served) {
-                results.push(self.run_one(check, entrant)?);
+            if check.level == Level::Basic || is_served {
+                let result = self.run_one(check, entrant)?;
+                is_served &= !matches!(result.outcome, CheckOutcome::NotServed(_));
+                finished(result);
             }
         }
-        Ok(results)
+        Ok(())
     }
 
     fn run_one(&self, check: &Check, entrant: &Entrant) -> Result<CheckResult, RegistryError> {
@@ -116,9 +132,28 @@ impl Checks {
         };
         Ok(CheckResult {
             program: check.name,
+            source: program.with_file_name(check.source.file),
+            again: shell_line(check, &command),
             outcome,
             notes: last_lines(&output, 5),
         })
+    }
+}
+
+/// Returns the line that runs a check's command in a shell.
+fn shell_line(check: &Check, command: &Command) -> String {
+    let set = command.get_envs().filter_map(|(name, value)| {
+        let (name, value) = (name.to_string_lossy(), value?.to_string_lossy());
+        Some(format!("{name}={value}"))
+    });
+    let program = std::iter::once(command.get_program()).chain(command.get_args());
+    let program = program.map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = set.chain(program).collect();
+    let words = words.iter().map(String::as_str);
+    let line = format!("env {}", shlex::try_join(words).unwrap_or_default());
+    match check.shell_limit() {
+        Some(limit) => format!("({limit}; {line})"),
+        None => line,
     }
 }
 

@@ -37,8 +37,8 @@ impl Compiled {
         source.program(&self.folder)
     }
 
-    /// Runs a command in a folder under an entrant, until it ends or exceeds a limit. An
-    /// environment variable contains the path of the library that must serve `malloc`.
+    /// Runs a command in a folder under an entrant, until it ends or exceeds a limit. The
+    /// environment variable [`EXPECTED`] contains the path of the library that must serve `malloc`.
     ///
     /// # Errors
     /// When the command cannot be started or waited for, or the user interrupts.
@@ -72,7 +72,7 @@ impl Set<'_> {
     /// Compiles the programs into the cache, unless the cache already contains them.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written.
+    /// When a compiler is missing or fails, the cache cannot be written, or the user interrupts.
     pub(crate) fn compiled(&self, cache: &Cache) -> Result<Compiled, RegistryError> {
         let files = self.sources.iter().flat_map(|source| source.files());
         let texts: String = files.map(|(_, text)| text).collect();

@@ -33,7 +33,8 @@ struct OwnFile {
     allocator: Vec<Own>,
 }
 
-/// Reads the file. A missing file counts as an empty list.
+/// Reads the user-defined allocators from [`FILE`] in `folder`. A missing file counts as an empty
+/// list.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, RegistryError> {
     let path = folder.join(FILE);
     let text = match std::fs::read_to_string(&path) {
@@ -62,7 +63,7 @@ fn broken(path: &Path, text: &str, error: &toml::de::Error) -> RegistryError {
     }
 }
 
-/// Writes the file completely or not at all.
+/// Replaces [`FILE`] in `folder`, completely or not at all.
 pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), RegistryError> {
     let path = folder.join(FILE);
     std::fs::create_dir_all(folder).map_err(FileError::of("make the folder", folder))?;

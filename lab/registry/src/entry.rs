@@ -25,7 +25,8 @@ pub struct Entry {
     pub summary: String,
     /// Website of the authors; empty for user-defined allocators and heapdrome's own.
     pub homepage: String,
-    /// Upstream version, if the source is pinned.
+    /// Version of the pinned sources or of heapdrome's own library; `None` for a library of the
+    /// system or of the user.
     pub version: Option<String>,
     /// Licence as an SPDX expression; empty for user-defined allocators.
     pub licence: String,
@@ -34,7 +35,7 @@ pub struct Entry {
     /// Whether the allocator conforms to the contract of malloc. Otherwise it races only if it is
     /// requested by name.
     pub conforming: bool,
-    /// Observed faults.
+    /// Observed faults, except those of the allocator's `operator new`.
     pub known_faults: Vec<String>,
     /// Observed faults of the allocator's `operator new`, which do not affect C programs.
     pub faults_of_new: Vec<String>,
@@ -69,14 +70,14 @@ pub enum Source {
     System(SystemLibrary),
     /// Built from a crate that carries the upstream sources.
     Crate {
-        /// The crate.
+        /// Name, version and checksum of the crate.
         pin: CratePin,
         /// Build recipe.
         recipe: Recipe,
     },
     /// Built from a Debian source package.
     Debian {
-        /// The source package.
+        /// Name, version and checksum of the source package.
         pin: DebianPin,
         /// Build recipe.
         recipe: Recipe,
@@ -122,7 +123,8 @@ pub struct Adoption {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Programs that the build needs in addition to a C compiler.
+    /// Programs that the build needs in addition to a C compiler and the program that fetches the
+    /// sources.
     #[serde(default)]
     pub needs: Vec<String>,
     /// Path of the library that the steps create, relative to the build folder.
@@ -133,7 +135,8 @@ pub struct Recipe {
 
 /// A step of a build. Placeholders are replaced: `{source}` by the folder of the sources, `{glue}`
 /// by the folder of heapdrome's own files, `{jobs}` by the number of processors, and
-/// `{optimisation}` by the flags as one word.
+/// `{optimisation}` by the flags as one word. Only paths within the build folder (`to`, `folder`
+/// and `output`) take no placeholders.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Step {
@@ -141,7 +144,7 @@ pub enum Step {
     Copy {
         /// Path of the folder to copy.
         from: String,
-        /// Path of the copy.
+        /// Path of the copy, relative to the build folder.
         to: String,
     },
     /// Runs a program.
@@ -152,24 +155,24 @@ pub enum Step {
         #[serde(default)]
         folder: String,
     },
-    /// Compiles files into objects for the next link step.
+    /// Compiles files into objects for later link steps.
     Compile {
         /// Language, which selects the compiler.
         language: Language,
-        /// Paths of the files.
+        /// Paths of the files. Relative paths are in the build folder.
         files: Vec<String>,
         /// Flags in addition to the common ones.
         #[serde(default)]
         flags: Vec<String>,
     },
-    /// Links all objects into a shared object.
+    /// Links all objects so far into a shared object.
     Link {
         /// Compiler used for linking.
         language: Language,
-        /// Flags in addition to `-shared`.
+        /// Flags in addition to the common ones.
         #[serde(default)]
         flags: Vec<String>,
-        /// Path of the file to create.
+        /// Path of the file to create, relative to the build folder.
         output: String,
     },
 }

@@ -29,7 +29,7 @@ pub enum LibraryFault {
     /// The file does not export `malloc`.
     #[error("it does not export malloc; was it built to be preloaded?")]
     NoMalloc,
-    /// The loader would split the file's path.
+    /// The loader would split the file's path or expand a part of it.
     #[error(
         "its path has a space, a colon or a dollar sign, which the loader cannot preload from; \
          link to it from a path without"
@@ -37,7 +37,7 @@ pub enum LibraryFault {
     NotPreloadable,
 }
 
-/// Reason why an allocator is unavailable, with a remedy.
+/// Error of the registry, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// No allocator has this name.
@@ -57,9 +57,9 @@ pub enum RegistryError {
     /// A system package is missing.
     #[error("{name} needs a system package; install it with `apt install {apt}`")]
     NeedsPackage {
-        /// Name of the allocator.
+        /// Name of the allocator, or of the programs to be compiled.
         name: String,
-        /// Name of the package.
+        /// Names of the packages, as arguments for `apt install`.
         apt: String,
     },
     /// The allocator's settings would have no effect on this system.
@@ -92,14 +92,14 @@ pub enum RegistryError {
     /// The cache could not be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// A step of the build failed.
+    /// A step of the build failed, or the build left no usable library.
     #[error("{name} could not be built: {reason}: {last} (full log: {log})")]
     Build {
-        /// Name of the allocator.
+        /// Name of the allocator, or of the programs to be compiled.
         name: String,
         /// Description of the failed operation.
         reason: String,
-        /// Most informative line of the log.
+        /// Most informative line of the log, or the fault of the library.
         last: String,
         /// Path of the log.
         log: PathBuf,
@@ -107,7 +107,7 @@ pub enum RegistryError {
     /// The user interrupted heapdrome.
     #[error("interrupted while working on {name}")]
     Interrupted {
-        /// Name of the allocator.
+        /// Name of the allocator, or of the programs to be compiled.
         name: String,
     },
     /// The user's own list of allocators is invalid.
@@ -123,9 +123,9 @@ pub enum RegistryError {
     /// A name that a user-defined allocator cannot have.
     #[error("{name} is not a valid name for your allocator: {why}")]
     BadName {
-        /// The name.
+        /// The rejected name.
         name: String,
-        /// The reason.
+        /// Reason why the name is rejected.
         why: String,
     },
     /// An allocator that heapdrome cannot remove.

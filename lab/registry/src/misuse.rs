@@ -57,7 +57,7 @@ impl Misuses {
     /// Compiles the programs into the cache, unless the cache already contains them.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written.
+    /// When a compiler is missing or fails, the cache cannot be written, or the user interrupts.
     pub fn prepare(cache: &Cache) -> Result<Self, RegistryError> {
         PROGRAMS.compiled(cache).map(Self)
     }
@@ -81,7 +81,7 @@ impl Misuses {
         })
     }
 
-    /// Commits one kind of misuse under an entrant.
+    /// Commits the misuse `kind` under an entrant.
     ///
     /// # Errors
     /// When the program cannot be started, or the user interrupts.

@@ -46,7 +46,7 @@ pub enum State {
 pub struct Listing<'a> {
     /// The entry.
     pub entry: &'a Entry,
-    /// Availability.
+    /// Availability of the entry's allocator.
     pub state: State,
 }
 
@@ -132,7 +132,8 @@ impl Registry {
             .flat_map(|entry| std::iter::once(&entry.name).chain(&entry.aliases));
         let likeness = |other: &String| {
             let whole = strsim::jaro_winkler(name, other);
-            // A name that contains `name`, such as "gperf", counts as similar, too.
+            // A longer name that contains `name` counts as similar, too: "gperf" finds
+            // "tcmalloc-gperftools".
             if name.len() >= 3 && other.contains(name) {
                 whole.max(0.9)
             } else {
@@ -199,7 +200,7 @@ impl Registry {
     }
 
     /// Returns an entry's library with the files to preload, or the reason why the library is
-    /// missing.
+    /// missing or not applicable.
     fn locate(&self, entry: &Entry) -> Result<Located, RegistryError> {
         let name = || entry.name.clone();
         if let Some(why) = self.unmet(entry) {
@@ -310,7 +311,8 @@ impl Registry {
     /// the progress. When the cache's interrupt flag is set, the build ends early. The log is kept.
     ///
     /// # Errors
-    /// When the name is unknown, a requirement of the build is missing, or the build fails.
+    /// When the name is unknown, a requirement of the build is missing, or the build fails or is
+    /// interrupted.
     pub fn install(
         &self,
         name: &str,

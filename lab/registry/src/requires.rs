@@ -19,7 +19,7 @@ pub struct Requires {
 /// Properties of this system that the conditions depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    /// Version of glibc.
+    /// Version of glibc; `None` if unknown, which counts as too old.
     glibc: Option<(u32, u32)>,
     /// Mode of transparent huge pages; `None` if the kernel does not support them.
     huge_pages: Option<String>,

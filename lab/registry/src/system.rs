@@ -23,7 +23,7 @@ pub fn system_libc() -> Option<PathBuf> {
     found.first().map(PathBuf::from)
 }
 
-/// Returns the version of glibc, with the version of its package if known.
+/// Returns the version of glibc, with the name and version of its package if known.
 pub(crate) fn libc_version(packages: &Packages) -> String {
     // SAFETY: gnu_get_libc_version has no arguments and returns a static, zero-terminated string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
@@ -35,7 +35,7 @@ pub(crate) fn libc_version(packages: &Packages) -> String {
     }
 }
 
-/// Returns the package that contains a library, with its version; `None` if there is none.
+/// Returns the name and version of the package that contains a library; `None` if there is none.
 pub fn package_of(library: &Path) -> Option<String> {
     ask_dpkg(library)
 }
@@ -48,6 +48,7 @@ pub(crate) struct Loader {
 
 impl Loader {
     /// Returns the path of a system library, and the paths of the libraries to preload after it.
+    /// Returns `None` if one of them is missing.
     pub(crate) fn locate(&self, library: &SystemLibrary) -> Option<(PathBuf, Vec<PathBuf>)> {
         let arch = std::env::consts::ARCH;
         let mut files = library
@@ -74,7 +75,7 @@ impl Loader {
 
 /// Returns the names and paths that `ldconfig -p` prints for this machine.
 fn loader_cache() -> BTreeMap<String, PathBuf> {
-    // Users other than root often lack the sbin folders in `PATH`.
+    // Users other than root often lack the sbin folders in `PATH`, so try the full paths first.
     let programs = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"];
     let output = programs.iter().find_map(|program| {
         let mut command = Command::new(program);
@@ -140,7 +141,7 @@ fn in_folders(folders: &[PathBuf], file: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. Uses the newest installed
+/// Finds a compiler runtime below `/usr/lib/llvm-*/lib/clang/*/lib`. Uses the newest installed
 /// version of LLVM that contains it.
 fn in_llvm(file: &str) -> Option<PathBuf> {
     let number = |path: &Path| -> u32 {
@@ -174,14 +175,14 @@ fn children(folder: &Path, start: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Debian packages that contain files. Each file is looked up once.
+/// Lookup of the Debian packages that contain files. Each file is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     known: std::sync::Mutex<BTreeMap<PathBuf, Option<String>>>,
 }
 
 impl Packages {
-    /// Returns the version of the package that contains `path`; `None` if there is none.
+    /// Returns the name and version of the package that contains `path`; `None` if there is none.
     pub(crate) fn version_of(&self, path: &Path) -> Option<String> {
         let mut known = self
             .known
@@ -205,8 +206,8 @@ fn ask_dpkg(path: &Path) -> Option<String> {
     Some(format!("{name} {}", version.trim()))
 }
 
-/// Returns a file's path and, if `/lib` is a link to `/usr/lib`, its equivalent in the other
-/// folder. dpkg finds a file only by the path in its package.
+/// Returns a file's real path, and that path with the prefix `/usr` removed or added. If `/lib` is
+/// a link to `/usr/lib`, dpkg finds a file only by the path in its package.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let other = match real.strip_prefix("/usr") {

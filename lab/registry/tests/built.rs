@@ -1,9 +1,12 @@
 //! Tests that fetch and build an allocator, or compile the programs that check an allocator.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use heapdrome_packages::Cache;
-use heapdrome_registry::{BuildEvent, CheckOutcome, Checks, Level, Registry, RegistryError};
+use heapdrome_registry::{
+    BuildEvent, CheckOutcome, CheckResult, Checks, Level, Registry, RegistryError,
+};
 use heapdrome_schema::Entrant;
 use tempfile::TempDir;
 
@@ -21,8 +24,8 @@ fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
 }
 
-/// Builds the smallest allocator, checks it, and removes it. Reports a skip if the package cannot
-/// be fetched.
+/// Builds the smallest allocator, checks it, and removes it. Reports a skip if its sources cannot
+/// be fetched, or a program that the build needs is missing.
 #[test]
 fn the_smallest_allocator_is_built_checked_and_removed() {
     let (_folder, cache, mut registry) = place();
@@ -60,12 +63,24 @@ fn the_smallest_allocator_is_built_checked_and_removed() {
 
 fn a_known_fault_is_seen(cache: &Cache, rpmalloc: &Entrant) {
     let checks = Checks::prepare(cache, Level::Basic).expect("the checks can be compiled");
-    let results = checks.run(rpmalloc).expect("the checks can be run");
+    let results = results_of(&checks, rpmalloc);
     let of = |name| results.iter().find(|result| result.program == name);
     let outcome = |name| of(name).map(|result| &result.outcome);
     assert_eq!(outcome("C"), Some(&CheckOutcome::Passed));
     let broke = matches!(outcome("aligned"), Some(CheckOutcome::Broke(_)));
     assert!(broke, "a known fault is not seen: {results:?}");
+    let aligned = of("aligned").expect("a result");
+    assert!(aligned.source.is_file(), "{aligned:?}");
+    let again = Command::new("sh").args(["-c", &aligned.again]).output();
+    let again = again.expect("a shell");
+    assert!(!again.status.success(), "{aligned:?}: {again:?}");
+}
+
+fn results_of(checks: &Checks, entrant: &Entrant) -> Vec<CheckResult> {
+    let mut results = Vec::new();
+    let ran = checks.run(entrant, |result| results.push(result));
+    ran.expect("the checks can be run");
+    results
 }
 
 #[test]
@@ -83,7 +98,7 @@ fn where_another_allocator_serves_only_the_basic_checks_run() {
         }
         checks => checks.expect("the checks can be compiled"),
     };
-    let results = checks.run(&entrant).expect("the checks can be run");
+    let results = results_of(&checks, &entrant);
     let names: Vec<&str> = results.iter().map(|result| result.program).collect();
     let basic = ["C", "C++", "threads", "aligned", "fork", "exhaustion"];
     assert_eq!(names, basic);

@@ -1,4 +1,4 @@
-//! The companion process: runs a program and prints one line of figures.
+//! The companion process, which runs a program and prints one line of figures.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +13,8 @@ use crate::options::Touch;
 /// Name of the companion's executable.
 pub const NAME: &str = "heapdrome-replay";
 
-/// The figures of a report besides those of every workload, and whether more of each is better.
+/// Figures that a replay reports in addition to those of every workload, and whether a higher value
+/// is better.
 pub const FIGURES: [(&str, bool); 7] = [
     ("ns_per_operation", false),
     ("growth_bytes", false),
@@ -27,8 +28,8 @@ pub const FIGURES: [(&str, bool); 7] = [
 /// Name of the figure for the engine's memory that stays resident throughout.
 pub const TABLES: &str = "tables_bytes";
 
-/// Name of the figure for page faults without input during the operations, without the engine's
-/// own.
+/// Name of the figure for minor page faults during the operations, excluding those of the engine
+/// itself.
 pub const FAULTS: &str = "operation_faults";
 
 const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all|check], where heapdrome \
@@ -36,8 +37,8 @@ const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|a
 
 /// Main function of the companion: `heapdrome-replay PROGRAM [--touch HOW]`.
 ///
-/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. Otherwise prints one line on
-/// standard error, and returns 1 if the allocator failed or 2 if anything else did.
+/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. On failure, prints one line on
+/// standard error. The exit status is then 1 if the allocator failed, and 2 if anything else did.
 pub fn main() -> ExitCode {
     let line = report(&companion::words());
     let printed = line.and_then(|line| {
@@ -54,8 +55,9 @@ fn report(words: &[String]) -> Result<String, String> {
     };
     let failed = |why: &dyn std::fmt::Display| format!("{path}: {why}");
     let file = File::open(path).map_err(|error| failed(&error))?;
-    // SAFETY: the header's checksum says that `compile` wrote the file. heapdrome gives it a name
-    // only once it is complete, and does not change it.
+    // SAFETY: `replay` accepts only a file whose header has the right checksum, so `compile` wrote
+    // the file. heapdrome gives it a name only once it is complete, and does not change it. The
+    // allocator behind `Libc` serves this whole process, which has to trust it.
     let outcome = unsafe { replay(&file, touch, &Libc) };
     let outcome = outcome.map_err(|error| failed(&error))?;
     serde_json::to_string(&told(&outcome, touch)).map_err(|error| error.to_string())

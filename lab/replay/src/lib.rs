@@ -13,7 +13,7 @@ mod shrink;
 mod words;
 
 pub use companion::{FAULTS, FIGURES, NAME, TABLES, main};
-pub use compile::{CompileError, Compiled, check, compile};
+pub use compile::{CompileError, Compiled, check, compile, share_in_allocator};
 pub use engine::{Heap, Libc, Outcome, ReplayError, header, replay};
 pub use options::{Speed, Touch};
 pub use program::{FORM, Header};

@@ -3,7 +3,7 @@
 
 use crate::options::Speed;
 
-/// Version of the file's form. A file of another version is compiled again.
+/// Version of the file's format. Files of other versions are compiled again.
 pub const FORM: u64 = 2;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hdreplay");
@@ -12,12 +12,12 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hdreplay");
 /// boundary.
 pub(crate) const PAGE_WORDS: u64 = 512;
 
-/// Bytes of a word.
+/// Size of a word in bytes.
 pub(crate) const WORD: u64 = 8;
 
 const FIELDS: usize = 13;
 
-/// Bytes of the header.
+/// Size of the header in bytes.
 pub(crate) const HEADER_BYTES: usize = (FIELDS + 1) * WORD as usize;
 
 /// The header of a program.
@@ -31,25 +31,26 @@ pub struct Header {
     pub threads: u32,
     /// Number of slots, including those that are always null.
     pub slots: u32,
-    /// Calls that are replayed.
+    /// Number of replayed calls.
     pub operations: u64,
-    /// Calls of the recording that are omitted, because they failed or freed a block that the trace
-    /// does not contain.
+    /// Number of recorded calls that are omitted, because they failed or freed a block that the
+    /// trace does not contain.
     pub left_out: u64,
     /// Number of live blocks at the end.
     pub live: u64,
-    /// Maximum of requested live bytes, in the order of the recording: the floor.
+    /// Floor of the memory use: maximum sum of the requested sizes of live blocks, in the recorded
+    /// order.
     pub floor: u64,
     /// A hash of all operations.
     pub digest: u64,
     /// Offset of the table of threads, in words.
     pub(crate) table: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub(crate) bytes: u64,
 }
 
 impl Header {
-    /// Returns the header as it stands in the file.
+    /// Returns the bytes of the header in the file.
     pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let speed = Speed::ALL.iter().position(|one| *one == self.speed);
         let fields: [u64; FIELDS] = [
@@ -76,7 +77,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header; `None` if the bytes are no header, or have another form.
+    /// Parses a header; `None` if the bytes are not a header of version [`FORM`].
     pub(crate) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let mut fields = bytes
             .chunks_exact(WORD as usize)

@@ -1,9 +1,13 @@
-//! Defines the words of a program: one for each malloc and free, more for every other operation.
+//! Format of a program's words. A malloc of less than 4 GiB, or a free, is one word. Every other
+//! operation is a word for its kind, followed by its fields.
 //!
-//! A word whose highest bit is 0 calls malloc: the slot that takes the block in the 31 bits below,
-//! the size in the low 32. A negative word frees the block in the slot of that number plus 2^31.
-//! The first slots are always null: a free of one of them stands for an operation of the kind of
-//! that number, whose fields are the next words. So a malloc and a free need not ask what they are.
+//! A word whose highest bit is 0 calls malloc: the 31 bits below are the slot for the block, and
+//! the lower 32 bits are its size. A negative word frees the block in the slot whose number is the
+//! word plus 2^31.
+//!
+//! The first slots are always null. Freeing one of them stands for the operation whose [`Kind`] has
+//! the slot's number, and the next words are the operation's fields. Running a malloc or a free
+//! therefore needs no decoding of its kind.
 
 /// Number of slots that a word can name.
 pub(crate) const MAX_SLOTS: u32 = 1 << 31;
@@ -17,9 +21,9 @@ pub(crate) const MAX_THREADS: u32 = 1 << 23;
 /// The thread that makes the first step and starts the others.
 pub(crate) const MAIN: u32 = 0;
 
-/// The kind of an operation other than a short malloc or a free. Its fields are words. A "short"
-/// field has a slot in its high half and a size in its low half; a slot alone stands in the high
-/// half, too.
+/// Kind of an operation other than a short malloc or a free. Its fields are words. A "short" field
+/// has a slot in its high half and a size in its low half. A slot without a size is also in the
+/// high half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -30,13 +34,13 @@ pub(crate) enum Kind {
     Jump,
     /// Announces to other threads that this thread has reached this operation.
     Publish,
-    /// Waits for the thread in the high half, until it has published as often as the low half says.
+    /// Waits until the thread in the high half has published the number of times in the low half.
     Wait,
     /// Sleeps until the replay has run for the number of nanoseconds in the field.
     Until,
-    /// Starts a thread.
+    /// Starts the thread whose number is in the field.
     Start,
-    /// Waits for the end of a thread.
+    /// Waits for the end of the thread whose number is in the field.
     Join,
     /// Frees a null pointer.
     FreeNull,
@@ -46,7 +50,7 @@ pub(crate) enum Kind {
     ShortCalloc,
     /// Calls calloc: slot, size.
     Calloc,
-    /// Calls posix_memalign: slot, with the alignment's logarithm in the low half, and size.
+    /// Calls posix_memalign: slot, with the alignment's binary logarithm in the low half; size.
     Aligned,
     /// Calls aligned_alloc: fields as for `Aligned`.
     AlignedAlloc,
@@ -57,7 +61,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Every kind, by its number.
+    /// All kinds, indexed by their numbers.
     const ALL: [Self; 15] = [
         Self::End,
         Self::Jump,

@@ -132,7 +132,8 @@ fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     words.collect()
 }
 
-/// Returns the environment variables to set, beginning with `LD_PRELOAD`.
+/// Returns the environment variables to set: `LD_PRELOAD` if there are libraries, then the
+/// settings.
 fn variables(adoption: &Adoption) -> Vec<(String, String)> {
     let paths: Vec<_> = adoption
         .preload
@@ -147,7 +148,8 @@ fn variables(adoption: &Adoption) -> Vec<(String, String)> {
     preload.into_iter().chain(settings).collect()
 }
 
-/// Returns a command line that runs the program.
+/// Returns a shell line that sets `variables` for the race's command. If the command is unknown,
+/// `./my-program` replaces it.
 fn shell(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
     let settings = variables.iter().map(|(key, value)| {
         format!(

@@ -1,4 +1,4 @@
-//! The intervals of wall time as bars, each with its figure.
+//! Drawing of the confidence intervals of relative wall time as bars, each followed by its ratio.
 
 use heapdrome_schema::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
@@ -14,7 +14,7 @@ use crate::words;
 const GAP: usize = 2;
 /// Minimum width of a readable drawing, in characters.
 const LEAST: usize = 16;
-/// Distance between two ticks of the scale, in characters.
+/// Minimum distance between two ticks of the scale, in characters.
 const APART: f64 = 8.0;
 
 /// Returns the drawing's lines, the scale first. No line is wider than `width` characters. Returns
@@ -60,7 +60,7 @@ fn parts(compared: &Comparison) -> Option<[f64; 3]> {
     parts.iter().all(drawn).then_some(parts)
 }
 
-/// Width of each part of a line, in characters.
+/// Widths of a line's name and drawing in characters, and whether figures follow.
 struct Shape {
     name: usize,
     drawing: usize,
@@ -68,8 +68,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// Returns a shape that fits into `width`. If necessary, it omits the figures and shortens the
-    /// names.
+    /// Returns a shape that fits into `width`, or `None` if none does. If necessary, the shape
+    /// omits the figures and shortens the names.
     fn fitting(sheet: &Sheet<'_>, rows: &[Row<'_>], width: usize) -> Option<Self> {
         let figures = rows.iter().map(|row| told(row).width()).max().unwrap_or(0);
         let longest = |most: usize| {
@@ -147,7 +147,7 @@ fn place(scale: &Scale, ratio: f64) -> usize {
     scale.at(ratio).round() as usize
 }
 
-/// Returns the figure that follows the bar.
+/// Returns the ratio that follows the bar, or a dash if it is unknown.
 fn told(row: &Row<'_>) -> String {
     row.compared
         .map_or_else(|| words::NONE.to_owned(), words::plain_ratio)

@@ -18,7 +18,7 @@ use crate::{Exporter, ReportError};
 /// Maximum width of a line in characters, even on a wider terminal.
 const WIDTH: usize = 80;
 /// Number of output lines up to which remarks are added.
-const LINES: usize = 29;
+const LINES: usize = 30;
 /// Maximum number of lines for one remark, or for one reason why entrants have no valid row.
 const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.
@@ -39,7 +39,12 @@ impl Exporter for Brief<'_> {
         let conclusion = Conclusion::drawn(&sheet);
         let mut page = self.page();
         let rounds = words::count(u64::from(result.rounds), "round");
-        page.title(result, &format!("{rounds}, fastest first"));
+        let left = result
+            .entrants
+            .iter()
+            .any(|row| row.decided_after.is_some());
+        let most = if left { "up to " } else { "" };
+        page.title(result, &format!("{most}{rounds}, fastest first"));
         glance(&mut page, &sheet);
         page.metrics(&sheet);
         if let Some(reason) = conclusion.reason(&sheet) {
@@ -67,8 +72,8 @@ impl Brief<'_> {
         })
     }
 
-    /// Returns the instructions to use the winner, the command that prints the full output, and the
-    /// conclusion.
+    /// Returns the line that runs the command under the winner if there is one, the command that
+    /// prints the full output, and the conclusion. The race of a workload has no such line.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();
         let name = reproduce::for_the_eye(&[self.name.to_owned()]);
@@ -90,7 +95,7 @@ impl Brief<'_> {
 /// Adds the table and its legend.
 fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     if sheet.rows.is_empty() {
-        page.line("No entrant counts.");
+        page.line("No allocator counts.");
         return;
     }
     let shapes = Shape::shrinking();
@@ -102,7 +107,7 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
 }
 
 /// Returns a sentence on the number of served processes, such as `each allocator served malloc in
-/// 12 of 12 processes.`
+/// 12 of 12 processes.` `None` if no entrant has a valid row.
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -134,7 +139,8 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Lists the entrants without a valid row, grouped by the reason.
+/// Lists the entrants without a valid row, grouped by the reason. Only the first [`REASONS`]
+/// reasons are printed.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
@@ -175,7 +181,8 @@ fn why_not(entrant: &EntrantResult) -> String {
     }
 }
 
-/// Returns the remarks on the race that fit into `room` lines. `--full` prints all remarks.
+/// Returns the first remarks on the race, shortened to [`LINES_OF_ONE`] lines each, as far as they
+/// fit into `room` lines. `--full` prints all remarks.
 fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
     let mut left = room;
@@ -189,22 +196,25 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the line that runs the command under `entrant`: with its environment if the line fits
-/// into `room` characters, otherwise with `heapdrome exec`.
+/// Returns the shell line that runs the race's command under `entrant`. The line sets the entrant's
+/// environment itself if it then fits into `room` characters; otherwise it calls `heapdrome exec`.
+/// If neither fits, `COMMAND` replaces the command.
 fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));
     let settings = adopt::settings(result, entrant).into_iter();
     let assigned = assigned(library.into_iter().chain(settings));
     let line = reproduce::for_the_eye(&result.command);
-    // In a shared result, variables replace folders, and no shell defines these variables.
+    // In a shared result, variables replace folders. No shell defines these variables, so a line
+    // that sets the environment itself would not work.
     let is_redacted = entrant
         .library
         .as_ref()
         .is_some_and(|path| path.starts_with("$CACHE"));
     let plain = (!is_redacted).then(|| format!("{assigned}{line}"));
     let name = reproduce::for_the_eye(std::slice::from_ref(&entrant.allocator));
-    // `heapdrome exec` sets the entrant's own variables, but not those of the race.
+    // `heapdrome exec` sets the entrant's own variables, but not those of the race, so the line
+    // sets those.
     let given = self::assigned(result.options.environment.clone());
     let exec = format!("{given}heapdrome exec -a {name} --");
     let by_exec = format!("{exec} {line}");

@@ -16,7 +16,8 @@ use crate::{Exporter, ReportError};
 /// Text for a figure for which no change was shown.
 const NO_CHANGE: &str = "no change shown";
 
-/// Figures that every comparison shows, with their names. The metrics of the race follow them.
+/// Keys and names of the figures that get a table in every comparison that contains them. The
+/// tables of metrics, which only some races have, follow.
 const TOLD: [(&str, &str); 6] = [
     (WALL, "wall time"),
     ("cpu_s", "processor time"),
@@ -36,7 +37,7 @@ const UNTOLD: [&str; 6] = [
     "involuntary_switches",
 ];
 
-/// Maximum number of a workload's own figures that have a table.
+/// Maximum number of metrics that get a table. If there are more, none gets one.
 const MOST_METRICS: usize = 6;
 
 impl Exporter<Changes> for Terminal {
@@ -59,7 +60,8 @@ fn in_columns(changes: &Changes, terminal: Terminal) -> String {
         page.heading(&foreign::shorten(&headline(pair), terminal.width.max(40)));
         let mut tables = tables(pair);
         if changes.pairs.len() > 1 {
-            // The files contain the other tables, and the changes are listed below.
+            // With several pairs, the terminal shows only the first table of each. The Markdown
+            // contains the others, and the conclusion below lists the changes.
             tables.truncate(1);
         }
         for (heading, rows) in tables {
@@ -151,7 +153,8 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     found
 }
 
-/// Returns the names of the race's own figures, which other races do not have.
+/// Returns the names of the pair's metrics: figures that are neither in [`TOLD`] nor in [`UNTOLD`],
+/// and that other races may lack.
 fn metrics(pair: &RacePair) -> Vec<&str> {
     let common = |name: &str| TOLD.iter().any(|(told, _)| *told == name) || UNTOLD.contains(&name);
     let mut names: Vec<&str> = Vec::new();
@@ -163,7 +166,8 @@ fn metrics(pair: &RacePair) -> Vec<&str> {
     names
 }
 
-/// Returns the columns of one figure: both medians, the known factors, and the verdict.
+/// Returns the columns of one figure: names of at most `name` characters, both medians, the known
+/// factors if `factors` is set, and the verdict.
 fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> Vec<Column> {
     let all = |tell: &dyn Fn(&Change) -> String| -> Vec<String> {
         rows.iter().map(|change| tell(change)).collect()
@@ -226,7 +230,8 @@ fn compared(verdict: Verdict, factor: Factor) -> Comparison {
     }
 }
 
-/// Formats the changes that were shown, and the number of figures without a shown change.
+/// Formats the changes that were shown among the figures of [`TOLD`], and the number of these
+/// figures that were judged.
 fn conclusion(changes: &Changes) -> String {
     let mut shown = Vec::new();
     let mut judged = 0;

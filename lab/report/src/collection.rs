@@ -1,4 +1,4 @@
-//! Suites: a document's tables as measured on this machine, and the verdicts on its claims.
+//! Output of collections: a suite with its tables and the verdicts on its claims, or a sweep.
 
 mod claims;
 
@@ -11,7 +11,7 @@ use heapdrome_schema::{
 use claims::ORDER;
 pub(crate) use claims::{Kind, claims};
 
-use crate::conclusion::Conclusion;
+use crate::conclusion::{self, Conclusion};
 use crate::foreign;
 use crate::markdown::{self, Markdown};
 use crate::prose;
@@ -123,7 +123,7 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.0
 }
 
-/// Maximum length of a command in a headline, in characters.
+/// Maximum length of a command or a name in a headline, in characters.
 const LONGEST_COMMAND: usize = 60;
 
 pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
@@ -148,8 +148,8 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
     }
 }
 
-/// Returns whether the collection has races or tested claims. If not, it is a collection of tables
-/// of an experiment, which refers to no document.
+/// Returns whether the collection has tested claims, or races that do not check a replay. If not,
+/// it is a collection of tables of an experiment, which refers to no document.
 pub(crate) fn speaks_of_a_document(collection: &Collection) -> bool {
     !Kind::of(collection).is_empty()
 }
@@ -166,7 +166,8 @@ pub(crate) fn title(table: &Table) -> String {
     }
 }
 
-/// Returns a sentence on the allocators that need the least memory, for a search for memory limits.
+/// Returns sentences on the allocators that need the least memory; `None` if the collection has no
+/// search for memory limits.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
     let searches = collection.searches();
     if searches.is_empty() {
@@ -186,7 +187,8 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
     })
 }
 
-/// Returns a sentence on the outcome of a check of a replay; `None` for another collection.
+/// Returns a sentence on the outcome of a check of a replay; `None` for a collection without such a
+/// check.
 pub(crate) fn checked(collection: &Collection) -> Option<String> {
     let fidelity = collection.fidelity()?;
     let of = |agreement: Agreement| {
@@ -202,10 +204,7 @@ pub(crate) fn checked(collection: &Collection) -> Option<String> {
             "The replay misses its program in {}: treat verdicts on that with doubt.",
             words::listed(&misses)
         ),
-        (false, true) => format!(
-            "The replay is faithful to its program in {}.",
-            words::listed(&within)
-        ),
+        (false, true) => conclusion::agrees(&within),
         (true, true) => {
             "Nothing could be compared: no difference between entrants was shown.".to_owned()
         }
@@ -231,7 +230,8 @@ const NO_FIGURES: [&str; 4] = ["plot", "command", "document", OLD_DOCUMENT];
 /// Head of the column of documents in results of earlier versions.
 const OLD_DOCUMENT: &str = "told in";
 
-/// Returns the columns of a table. Names, bars and words are aligned left, figures right.
+/// Returns the columns of a table. Names, bars and words are aligned left, figures right. Names are
+/// shortened to `width` characters.
 pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
     let cells = |place: usize| -> Vec<String> {
         let cell = |row: &Vec<String>| row.get(place).map(|text| foreign::line(text));
@@ -273,8 +273,8 @@ pub(crate) fn absent(collection: &Collection) -> Vec<String> {
     told.iter().map(line).collect()
 }
 
-/// Lists the entrants that raced but have no valid row. A reason that is the same in several races
-/// appears once.
+/// Lists the entrants that raced but have no valid row. If an entrant has the same reason in
+/// several races, the reason appears once.
 pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
     let mut told = Folded::default();
     for race in &collection.races {
@@ -313,7 +313,8 @@ fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
     entries.into_iter().map(|lines| lines.join("; ")).collect()
 }
 
-/// Returns, for each cell, the ratio of the published setting's work to the work of the runs.
+/// Formats the ratio of the published setting's work to the work of the runs, for each cell with a
+/// known ratio.
 pub(crate) fn factors(collection: &Collection) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for race in &collection.races {
@@ -370,7 +371,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
     ]
 }
 
-/// Returns the suite's cell, with the value of its sweep.
+/// Formats the place of a race in its suite: the cell, and the swept value if there is one.
 pub(crate) fn place(race: &Member) -> String {
     let cell = foreign::line(&race.cell);
     match race.swept {
@@ -379,7 +380,7 @@ pub(crate) fn place(race: &Member) -> String {
     }
 }
 
-/// Returns the number of rounds of a race. If decided entrants left early, returns the minimum and
+/// Formats the number of rounds of a race. If decided entrants left early, formats the minimum and
 /// the maximum.
 fn rounds(result: &RaceResult) -> String {
     let decided = result.entrants.iter().filter_map(|row| row.decided_after);
@@ -389,7 +390,7 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// Returns the number of rows for which a proof shows that the allocator served `malloc`.
+/// Formats the number of valid rows with a proof, such as `3 of 4 rows`. The twin does not count.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

@@ -7,8 +7,8 @@ use crate::{Exporter, ReportError};
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
 /// Rounds are counted from 1. `peak_tree_bytes` is measured in untimed runs, so its round is the
-/// number of the untimed run. A value that is not a number is an empty field. For an entrant
-/// without samples, the last three fields are empty.
+/// number of the untimed run. A value that is not finite is an empty field. For an entrant without
+/// samples, the last three fields are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 
@@ -57,7 +57,7 @@ where
     bytes.map_err(|error| ReportError::Csv(error.to_string()))
 }
 
-/// Returns the lines of an entrant.
+/// Returns the records of an entrant: one for each sample, or a single one if there are no samples.
 fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     let of_sample = |[round, metric, value]: [String; 3]| {
         let role = role(entrant.role).to_owned();

@@ -6,8 +6,8 @@ use crate::foreign;
 use crate::paint::Paint;
 use crate::words;
 
-/// Formats the conditions of a machine, the most serious first, each with its meaning and remedy.
-/// No line is wider than `width` characters (at least 40), except commands to copy.
+/// Formats the conditions of a machine, the most serious first, then a summary. No line is wider
+/// than `width` characters (at least 40), except commands to copy.
 pub fn render(conditions: &[Condition], width: usize, colour: bool) -> String {
     let paint = Paint(colour);
     let width = width.max(40);
@@ -26,7 +26,7 @@ pub fn render(conditions: &[Condition], width: usize, colour: bool) -> String {
     text
 }
 
-/// Formats one condition: its value, and its consequence if there is one.
+/// Formats one condition: its value and, unless it is good, its meaning and its remedy.
 fn told(condition: &Condition, width: usize, paint: Paint) -> String {
     let plain = match condition.level {
         Level::Warning => "warning",
@@ -57,8 +57,8 @@ fn told(condition: &Condition, width: usize, paint: Paint) -> String {
     text
 }
 
-/// Wraps `text` in lines of at most `width` characters. The first line follows `first`, the others
-/// are indented.
+/// Wraps `text` in lines of at most `width` characters. The first line begins with `first`, the
+/// others are indented by `indent` characters.
 fn fill(text: &str, width: usize, first: &str, indent: usize) -> String {
     let later = " ".repeat(indent);
     let options = textwrap::Options::new(width)

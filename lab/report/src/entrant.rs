@@ -25,8 +25,9 @@ pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
     median.is_finite().then_some(median)
 }
 
-/// Returns the sum of user and system time: of their medians, and of their samples. A sum counts as
-/// an outlier if one of its parts is an outlier and the sum lies beyond every sum without outliers.
+/// Returns the sum of user and system time: of their medians, and of their samples. `None` if
+/// either is missing. A sum counts as an outlier if one of its parts is an outlier and the sum lies
+/// beyond every sum without outliers.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;
@@ -46,7 +47,7 @@ pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     })
 }
 
-/// Formats the environment of an entrant, such as `A=1 B=2`.
+/// Formats an entrant's own environment variables, such as `A=1 B=2`.
 pub(crate) fn settings(entrant: &EntrantResult) -> String {
     let pairs = entrant
         .settings

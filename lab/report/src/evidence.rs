@@ -1,4 +1,4 @@
-//! All recorded data of one entrant, compared with the baseline.
+//! The figures of one entrant in detail, compared with the baseline's.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::reason::reason_for;
 use crate::table::{self, Column};
 use crate::words::{self, NONE};
 
-/// Width of a name in characters.
+/// Maximum width of a name in characters.
 const NAME: usize = 12;
 
 /// Width of the longest bar of the sizes in characters.
@@ -25,8 +25,13 @@ const YARDSTICK: &str = "cheapest";
 /// Heading of the figures from the run that followed every block.
 const FOLLOWED: &str = "From one untimed run that followed every block";
 
+/// Explanation of ratios that differ from the ratio of the medians.
+const RATIOS: &str = "A ratio comes from the pairs of values within each round, so it can differ \
+                      from the ratio of the medians. A value of 0 counts as one step of its \
+                      figure (a fault, a microsecond), so 0 and 1 have the ratio 1.000.";
+
 /// Returns the evidence of the entrant of this name, in lines of at most `width` characters.
-/// Returns `None` if the race had no such entrant.
+/// Returns `None` if the race had no such entrant. The baseline's twin does not count.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
     let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
     let row = result.entrants.iter().find(known)?;
@@ -38,6 +43,9 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     let rows = Rows { row, baseline };
     let mut text = title(result, row);
     paragraph(&mut text, &rows.table(&timed(), true).join("\n"));
+    if baseline.is_some() {
+        paragraph(&mut text, RATIOS);
+    }
     paragraph(&mut text, &in_faults(result, &rows));
     let untimed = rows.table(&untimed(), false);
     if row.evidence.is_some() || baseline.is_some_and(|row| row.evidence.is_some()) {
@@ -56,8 +64,8 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// Formats the time in page faults. This time does not limit the possible savings of other
-/// allocators.
+/// Formats the time in page faults; empty if the cost of a fault or the number of faults is
+/// unknown. This time does not limit the possible savings of other allocators.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -84,7 +92,8 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     }
 }
 
-/// Formats the time in calls under [`YARDSTICK`], if that entrant raced and was followed.
+/// Formats the time in calls under [`YARDSTICK`]; empty if that entrant did not race, or no run
+/// followed its blocks.
 fn yardstick(result: &RaceResult) -> String {
     let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
     seen.and_then(|seen| seen.call_time)
@@ -112,8 +121,12 @@ fn fitted(line: &str, width: usize) -> String {
 
 fn title(result: &RaceResult, row: &EntrantResult) -> String {
     let name = foreign::name(&row.allocator);
-    let command = foreign::line(&result.command.join(" "));
-    let rounds = words::count(u64::from(result.rounds), "round");
+    let command = match &result.options.workload {
+        Some(workload) => foreign::line(workload),
+        None => foreign::line(&result.command.join(" ")),
+    };
+    let rounds = row.decided_after.unwrap_or(result.rounds);
+    let rounds = words::count(u64::from(rounds), "round");
     format!(
         "{name} ({}), {rounds} of: {command}\n",
         foreign::line(&row.version)
@@ -263,7 +276,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Makes a table of the lines that have a figure.
+    /// Makes a table of the lines in which a row has a figure. If `compared` is set, a column shows
+    /// the ratios to the baseline.
     fn table(&self, lines: &[Line], compared: bool) -> Vec<String> {
         let told = |line: &&Line| {
             let rows = [Some(self.row), self.baseline].into_iter().flatten();
@@ -306,7 +320,7 @@ pub(crate) fn bar(amount: u64, most: u64) -> String {
     "█".repeat(length.clamp(1, BAR))
 }
 
-/// Lists the numbers of blocks by size, each with a bar.
+/// Lists the numbers of blocks by size, each with a bar; empty if there are no blocks.
 fn sizes(seen: &Evidence) -> Vec<String> {
     let most = seen.sizes.iter().map(|size| size.blocks).max().unwrap_or(0);
     if most == 0 {

@@ -55,7 +55,8 @@ fn without_escapes(text: &str) -> String {
 }
 
 /// Skips characters up to and including the first one that ends the sequence, and returns this
-/// character. The end of a line always ends the sequence, and is not skipped.
+/// character. The end of a line always ends the sequence, and is not skipped. Returns `None` if the
+/// line or the text ends first.
 fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Option<char> {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {
@@ -70,7 +71,7 @@ fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Op
     None
 }
 
-/// Skips a control sequence up to its final letter.
+/// Skips a control sequence up to and including its final letter.
 fn skip_sequence(rest: &mut std::str::Chars<'_>) {
     skip_until(rest, |c| ('@'..='~').contains(&c));
 }

@@ -1,6 +1,7 @@
-//! The narrow table of the default output: each judged figure with its ratio to the baseline.
+//! The narrow table of the default output: wall time, processor time and memory, each with its
+//! ratio to the baseline.
 
-use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
+use heapdrome_schema::{Bytes, Claim, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
 use crate::conclusion::Figure;
 use crate::foreign;
@@ -9,7 +10,7 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
-/// Mark before a ratio whose interval contains 1.
+/// Mark before a ratio that shows no difference, or is unknown.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
 /// Mark after a ratio if the replay was shown to differ from its program in this figure.
@@ -87,7 +88,13 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
         true => format!(", {}", words::interval_of(sheet.result.alpha)),
         false => String::new(),
     };
-    let cells = format!("{value}ratio to {baseline} (below 1 is better){interval}");
+    let replay = sheet.result.options.replay.as_ref();
+    let has_times = replay.is_none_or(|replay| replay.speed.supports(Claim::Throughput));
+    let reading = match has_times {
+        true => "0.5 is 2x faster",
+        false => "below 1 is better",
+    };
+    let cells = format!("{value}ratio to {baseline} ({reading}){interval}");
     let mut rows = sheet.rivals();
     let missed = rows.any(|row| {
         Figure::COMMON
@@ -110,9 +117,9 @@ fn is_missed(sheet: &Sheet<'_>, entrant: &EntrantResult, figure: Figure) -> bool
 /// Returns the column of one figure: its value, its ratio, and the interval; `None` if no entrant
 /// has the figure.
 ///
-/// The baseline's value is its median. A rival's value is its ratio times that median. Medians over
-/// all runs would follow drifts of the machine and may cover different rounds; ratios within rounds
-/// avoid both.
+/// The baseline's value is its median. A rival's value is its ratio times that median, or its own
+/// median if it was not compared. Medians over all runs would follow drifts of the machine and may
+/// cover different rounds; ratios within rounds avoid both.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
     let median = |entrant| Some(figure.series(sheet, entrant)?.median);
@@ -187,7 +194,8 @@ struct Unit {
 }
 
 impl Unit {
-    /// Returns the unit that suits the baseline's median, or else the first known median.
+    /// Returns the unit that suits the baseline's median, or else the first known median; `None` if
+    /// no median is known.
     fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
         let median = |entrant: &EntrantResult| {
             let median = figure.series(sheet, entrant)?.median;

@@ -16,13 +16,13 @@ use crate::words::{self, NONE};
 pub(crate) struct Extent {
     /// Maximum width of names, in characters.
     pub(crate) name: usize,
-    /// Whether each ratio of time has its interval.
+    /// Whether each ratio of wall time has its interval.
     pub(crate) time_interval: bool,
     /// Whether each ratio of memory has its interval.
     pub(crate) memory_interval: bool,
     /// Whether the table shows the calls that reached the allocator.
     pub(crate) calls: bool,
-    /// Whether the table shows the peak of the whole tree.
+    /// Whether the table shows the peak of the whole process tree.
     pub(crate) tree: bool,
     /// Whether the table shows processor time.
     pub(crate) cpu: bool,
@@ -85,7 +85,7 @@ impl Extent {
             step(&mut now);
             all.push(now);
         }
-        // Skips the widest extents, because a workload's figures need their space.
+        // Skip the widest extents, because a workload's figures need their space.
         all.drain(..if of_workload { 2 } else { 0 });
         all
     }
@@ -200,7 +200,7 @@ fn verdict(compared: &Comparison, interval: bool) -> String {
     }
 }
 
-/// Returns the number of calls that reached the allocator.
+/// Formats the number of calls that reached the allocator.
 fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }
@@ -243,8 +243,8 @@ pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the table of proofs: for each row, the object that served malloc, the number of
-/// processes, and the number of calls.
+/// Returns the table of proofs: for each entrant except the twin, its version, the object that
+/// served malloc, the number of calls, and the number of processes.
 pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> Vec<Column> {
     let rows = Rows(
         sheet
@@ -308,8 +308,8 @@ pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<
     ]
 }
 
-/// Returns the columns of the workload's figures, except those in the main table: the names, and
-/// the medians of each figure.
+/// Returns a column of names, and a column of medians for each figure of the workload that is not
+/// in the main table.
 pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     let rows = Rows::ranked(sheet);
     let column = |figure: &String| {

@@ -55,7 +55,7 @@ pub use words::count;
 
 use heapdrome_schema::RaceResult;
 
-/// An output format for one kind of result: a race, a collection, or a comparison.
+/// An output format for one kind of result, such as a race, a collection, or a comparison.
 pub trait Exporter<R = RaceResult> {
     /// Exports the whole of `result`.
     ///

@@ -1,10 +1,10 @@
-//! Plain lists, such as the list of known allocators. The last column is wrapped.
+//! Plain lists, such as the list of known allocators, and wrapped text.
 
 use comfy_table::{ContentArrangement, Table, TableComponent};
 
 use crate::foreign;
 
-/// Formats a table of text under `heads`, at most `width` characters wide.
+/// Formats a table of text under `heads`, at most `width` characters wide. Long cells are wrapped.
 pub fn listing<const COLUMNS: usize>(
     heads: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],

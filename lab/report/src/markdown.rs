@@ -34,13 +34,13 @@ impl Exporter for Markdown {
 pub(crate) struct Page(pub(crate) String);
 
 impl Page {
-    /// Adds all known facts about a race.
+    /// Adds the tables and the texts of a race.
     pub(crate) fn race(&mut self, result: &RaceResult) {
         let sheet = Sheet::new(result);
         let page = self;
         page.code(&reproduce::for_the_eye(&result.command));
         if sheet.rows.is_empty() {
-            page.paragraph("No entrant counts.");
+            page.paragraph("No allocator counts.");
         } else {
             page.table(&grid::main_table(&sheet, Extent::WHOLE));
         }
@@ -132,7 +132,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// Adds a label that precedes lines of Markdown.
+    /// Adds a label and lines of Markdown, if there are lines.
     fn entries(&mut self, label: &str, lines: &[String]) {
         if !lines.is_empty() {
             self.paragraph(&format!("**{label}**:"));
@@ -140,7 +140,8 @@ impl Page {
         }
     }
 
-    /// Adds the entrants without a valid row, with the last lines of their standard error.
+    /// Adds the entrants without a valid row, with the reasons and the last lines of their standard
+    /// error.
     fn not_counted(&mut self, sheet: &Sheet<'_>) {
         if !sheet.out.is_empty() {
             self.paragraph("**Not counted**:");

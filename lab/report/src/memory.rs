@@ -19,15 +19,15 @@ const RESIDENT: &str = "peak_resident_bytes";
 /// Name of the figure for the average memory of the process tree.
 const AVERAGE: &str = "average_tree_bytes";
 
-/// Minimum amount of memory that is reported.
+/// Minimum amount of memory that justifies a remark.
 const LEAST: Bytes = Bytes(1 << 20);
 
 /// Minimum ratio of the largest reading of a tree's parts to the tree's peak. Above it, the reading
 /// represents the peak.
 const NEAR_PEAK: f64 = 0.8;
 
-/// Returns the parts of the memory at its largest reading; `None` if no reading came near the peak,
-/// for example in a run that ends after a few readings.
+/// Returns the parts of the memory at its largest reading; `None` if there is no reading, or none
+/// came near the peak, for example in a run that ends after a few readings.
 pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
     largest(entrant).filter(|parts| {
         let peak = entrant.peak_tree_bytes.as_ref();
@@ -41,8 +41,8 @@ fn largest(entrant: &EntrantResult) -> Option<&MemoryParts> {
     parts.max_by_key(|parts| parts.resident() + parts.swapped)
 }
 
-/// Returns the maximum number of bytes that a workload had requested at any moment; `None` if it
-/// does not report this.
+/// Returns the maximum number of bytes that a workload had requested at any moment; `None` if the
+/// workload does not report them.
 pub(crate) fn requested(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<f64> {
     figure(sheet, entrant, REQUESTED)
 }
@@ -55,8 +55,9 @@ fn figure(sheet: &Sheet<'_>, entrant: &EntrantResult, name: &str) -> Option<f64>
     Some(series.median).filter(|median| median.is_finite() && *median > 0.0)
 }
 
-/// Returns the names, and a column for each figure that any entrant has. The first column is a
-/// sparkline of the memory over time, `sparkline` characters wide; zero omits it.
+/// Returns the names, of at most `name` characters, and a column for each figure that any entrant
+/// has. There are no columns if only the peaks are known. The first column is a sparkline of the
+/// memory over time, `sparkline` characters wide; zero omits it.
 pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column, Vec<Column>) {
     let names = cells(sheet, |entrant| {
         foreign::short_name(&entrant.allocator, name)
@@ -113,7 +114,7 @@ fn cells(sheet: &Sheet<'_>, tell: impl Fn(&EntrantResult) -> String) -> Vec<Stri
     sheet.rows.iter().map(|row| tell(row.entrant)).collect()
 }
 
-/// Formats an amount. Zero is a dash.
+/// Formats an amount. Zero and an unknown amount are a dash.
 fn amount(bytes: Option<Bytes>) -> String {
     let some = bytes.filter(|bytes| *bytes > Bytes(0));
     some.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string())
@@ -129,7 +130,7 @@ fn over_time(sheet: &Sheet<'_>, width: usize) -> Option<Column> {
     Some(Column::text("\nover time", lines))
 }
 
-/// Returns the ratio of the peaks of resident and requested memory, which is the allocator's
+/// Formats the ratio of the peaks of resident and requested memory, which is the allocator's
 /// overhead.
 fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     let resident = figure(sheet, entrant, RESIDENT);
@@ -141,7 +142,7 @@ fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
 }
 
 /// Returns remarks on the entrants whose resident memory overstates or understates the memory held,
-/// and on the time that trees were idle.
+/// on missing figures, and on the idle time.
 pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     let of_all = |tell: fn(&EntrantResult) -> Option<String>| {
         let told = sheet.rows.iter().filter_map(|row| {
@@ -217,7 +218,7 @@ fn hidden(entrant: &EntrantResult) -> Option<String> {
     (parts.swapped >= LEAST).then(|| format!("{} beside {resident} resident", parts.swapped))
 }
 
-/// Explains the term "after idle" for this race.
+/// Explains the term "after idle" for this race; `None` if no idle memory was measured.
 fn idleness(sheet: &Sheet<'_>) -> Option<String> {
     let idle = sheet.rows.iter().filter_map(|row| row.entrant.after_idle);
     let shortest = idle.map(|rest| rest.idle).min_by_key(|idle| idle.0)?;

@@ -93,7 +93,7 @@ pub(crate) struct Notes(Vec<Joined>);
 
 impl Notes {
     /// Adds the notes on this entrant and returns their numbers, which begin at 1. Entrants share
-    /// equal notes.
+    /// notes that differ only in their figures.
     pub(crate) fn on(&mut self, entrant: &EntrantResult) -> Vec<usize> {
         let name = foreign::name(&entrant.allocator);
         let notes = on_entrant(entrant).into_iter();
@@ -201,7 +201,7 @@ pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     }
 }
 
-/// Returns a note on the outliers of a time.
+/// Returns a note on the outliers of a time; `None` if there are none.
 fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let times = times?;
     let far = times.outliers.iter();
@@ -210,7 +210,8 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let farthest = far
         .copied()
         .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
-    // From ten rounds on, the estimate is trimmed; see docs/statistics.md.
+    // From ten rounds on, the estimate is trimmed, so few outliers hardly widen the interval; see
+    // docs/statistics.md.
     let effect = match times.samples.len() {
         ..10 => "kept; with few rounds they widen the interval",
         _ => "kept",

@@ -38,12 +38,12 @@ impl Tone {
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
-    /// Paints a result that is better than the baseline.
+    /// Paints a good result, such as one that is better than the baseline.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    /// Paints a result that is worse than the baseline.
+    /// Paints a bad result, such as one that is worse than the baseline.
     pub(crate) fn bad(self, text: &str) -> String {
         self.with("31", text)
     }
@@ -58,7 +58,7 @@ impl Paint {
         self.with("2", text)
     }
 
-    /// Paints a heading.
+    /// Paints a heading or a label.
     pub(crate) fn strong(self, text: &str) -> String {
         self.with("1", text)
     }

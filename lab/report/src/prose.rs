@@ -23,7 +23,7 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
             words::fraction(smallest)
         ),
     };
-    let itself = words::plain_ratio(&noise.baseline_again);
+    let itself = words::change(&noise.baseline_again);
     let name = foreign::name(&result.baseline);
     format!("{shows}; {name} against itself {itself}.")
 }
@@ -41,7 +41,7 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
             told_differences(&smallest)
         ),
     };
-    let itself = words::plain_ratio(&noise.baseline_again);
+    let itself = words::change(&noise.baseline_again);
     let name = foreign::short_name(&result.baseline, 14);
     format!("{shows}; {name} against itself {itself}.")
 }
@@ -78,8 +78,8 @@ pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     words::listed(&told.collect::<Vec<_>>())
 }
 
-/// Returns in full the comparisons that the table shortens: comparisons of wall time without a
-/// clear verdict, and comparisons of memory.
+/// Returns in full the comparisons that the table shortens: those without a clear verdict, and
+/// those whose interval the table omits.
 pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let memory_too = !extent.memory_interval;
     let operations_too = !extent.operations_interval && sheet.is_figure(OPERATIONS);
@@ -131,7 +131,8 @@ pub(crate) fn machine(machine: &Machine) -> String {
     }
 }
 
-/// Describes the race: its rounds, its seed, and the reason for its end.
+/// Describes the race: its rounds, its seed, the reason for its end, the risk of a false verdict,
+/// its date, and the version of heapdrome.
 pub(crate) fn race(result: &RaceResult) -> String {
     let samples = result
         .entrants
@@ -171,7 +172,7 @@ fn judged(result: &RaceResult) -> String {
     names.join(" or ")
 }
 
-/// Describes how peaks were measured, if the samples state it.
+/// Describes how peaks were measured, if the series state their method.
 pub(crate) fn methods(result: &RaceResult) -> Vec<String> {
     let of = |label: &str, pick: fn(&EntrantResult) -> Option<&heapdrome_schema::Series>| {
         let mut known = result

@@ -1,8 +1,8 @@
 //! The reason why an entrant is better than the baseline: one sentence, chosen from the
 //! measurements.
 //!
-//! A cause is named only if its own figure accounts for at least a third of the gain. This sets no
-//! limit to what another allocator could achieve.
+//! A cause of a gain in time is named only if its own figure accounts for enough of the gain. This
+//! sets no limit to what another allocator could achieve.
 
 mod cause;
 
@@ -17,7 +17,7 @@ use crate::foreign;
 use crate::words;
 
 /// Share of a gain above which a sentence states that the cause saves more than the whole gain. The
-/// share is above 1, because runs that track every block differ from timed runs.
+/// limit exceeds 1, because runs that track every block differ from timed runs.
 const OVER: f64 = 1.2;
 
 /// Minimum share of the best gain that a cheaper change must reach to be named.
@@ -32,7 +32,7 @@ pub struct Reason {
     pub gain: Gain,
     /// The cause that the evidence supports.
     pub cause: Cause,
-    /// A setting of the baseline's allocator that has this effect without another library.
+    /// A setting of the baseline's allocator that reaches much of the gain without another library.
     pub setting: Option<Setting>,
 }
 
@@ -46,7 +46,7 @@ pub enum Gain {
     Memory(f64),
 }
 
-/// A cause that accounts for enough of a gain.
+/// A cause that accounts for enough of a gain, or the reason why none is named.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// Fewer page faults.
@@ -55,16 +55,16 @@ pub enum Cause {
         times: f64,
         /// Whether the entrant's memory is in huge pages, and the baseline's is not.
         huge_pages: bool,
-        /// Share of the saved processor time, from 0 to 1.
+        /// Share of the saved processor time that page faults explain, from 0 to 1.
         share: f64,
     },
     /// Less time in the kernel, with fewer system calls for memory.
     SystemCalls {
-        /// Number of calls under the entrant.
+        /// Number of system calls under the entrant.
         calls: u64,
-        /// Number of calls under the baseline.
+        /// Number of system calls under the baseline.
         baseline: u64,
-        /// Share of the saved processor time, from 0 to 1.
+        /// Share of the saved processor time that is saved in the kernel, from 0 to 1.
         share: f64,
     },
     /// Less time in allocator calls.
@@ -73,7 +73,8 @@ pub enum Cause {
         seconds: f64,
         /// Seconds in calls under the baseline.
         baseline: f64,
-        /// Share of the saved processor time; above 1 if other parts of the program take longer.
+        /// Share of the saved processor time that allocator calls explain; above 1 if other parts
+        /// of the program take longer, or the estimate is too high.
         share: f64,
     },
     /// Less resident memory for equal live memory.
@@ -85,11 +86,12 @@ pub enum Cause {
     },
     /// None of the recorded figures accounts for the gain.
     Unexplained {
-        /// Share of the saved processor time that is saved in calls of the allocator, if it is
-        /// substantial.
+        /// Share of the saved processor time that allocator calls explain; `None` if it is unknown
+        /// or negligible.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not explain the gain, and no run tracked every block.
+    /// The timed runs do not explain the gain, and further figures are missing: under the entrant
+    /// or the baseline, no run tracked every block.
     Unfollowed,
 }
 
@@ -103,9 +105,9 @@ pub struct Setting {
     pub share: Option<f64>,
 }
 
-/// Returns the reason why the leading entrant is better than the baseline. The leading entrant is
-/// the fastest; if none was shown to be faster, the smallest. Returns `None` if none was shown to
-/// be better.
+/// Returns the reason why the leading entrant is better than the baseline. The leading entrant has
+/// the lowest ratio of wall time among those that were shown to be faster. If none was, the same
+/// applies to processor time, then to peak memory. Returns `None` if none was shown to be better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));
@@ -164,7 +166,9 @@ fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Optio
     versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
 }
 
-/// Returns the setting of the baseline's library that has at least [`HALF`] of the gain.
+/// Returns the setting of the baseline's library with the largest gain, if it reaches at least
+/// [`HALF`] of the leading entrant's gain. Returns `None` if the leading entrant is itself a
+/// setting.
 fn setting(
     result: &RaceResult,
     leader: &EntrantResult,
@@ -196,7 +200,9 @@ fn setting(
 /// Formats the part of the saved processor time that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
-        return "which saves more than its whole gain: other parts take longer".to_owned();
+        return "which explains more than the whole gain: other parts take longer, or the estimate is \
+                too high"
+            .to_owned();
     }
     let only = if share < HALF { "only " } else { "" };
     let share = 100.0 * share.min(1.0);
@@ -304,7 +310,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Rounds to two digits, because more would suggest a false accuracy.
+/// Rounds to one decimal below 10, and to a whole number from there on, because more digits would
+/// suggest a false accuracy.
 fn two_digits(times: f64) -> f64 {
     if times < 9.95 {
         (times * 10.0).round() / 10.0

@@ -43,11 +43,11 @@ pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
     little_time_remark(entrants).is_some()
 }
 
-/// Returns the baseline, and a proof that counted its calls; `None` if there is no such proof.
+/// Returns the baseline and its proof; `None` if the proof is missing or comes from another cell.
 fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
     let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
     let proof = baseline.proof.as_ref()?;
-    // A proof from another cell counted calls with other parameters.
+    // A proof from another cell counted calls with other parameters, so it does not count here.
     proof.taken_in.is_none().then_some((baseline, proof))
 }
 
@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time; `None` if it may. Malloc cannot affect time if
-/// there are few calls, and either few bytes or nearly equal page faults of all entrants. In
-/// addition, no difference in time may have been shown.
+/// Returns the reason why malloc cannot affect time; `None` if it may, or if there are no `rivals`.
+/// The reason requires three conditions: there are few calls; there are few bytes, or all entrants
+/// have nearly equal page faults; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,
@@ -87,7 +87,7 @@ fn little_time(
             "page faults on the {} that they request take as little",
             Bytes(bytes)
         ),
-        false => "page faults are nearly the same under every entrant".to_owned(),
+        false => "page faults are nearly the same under every allocator".to_owned(),
     };
     (hardly && !rivals.is_empty()).then(|| {
         format!(
@@ -101,7 +101,7 @@ fn little_time(
 /// Returns a remark if far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
     let peak = median(baseline.peak_tree_bytes.as_ref())?;
-    // Older versions of heapdrome did not count requested bytes.
+    // Older versions of heapdrome did not count requested bytes. Their results have no such remark.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
     (peak > FAR_MORE * explained).then(|| {

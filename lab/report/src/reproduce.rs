@@ -1,4 +1,4 @@
-//! The command line that repeats a race.
+//! The command line that repeats a race or a collection, and its quoting.
 
 use heapdrome_schema::{Collection, RaceResult};
 
@@ -31,8 +31,8 @@ fn names(collection: &Collection) -> usize {
     1 + usize::from(collection.fidelity().is_some())
 }
 
-/// Returns heapdrome's command line with these arguments and this seed, quoted for a shell. The
-/// first `names` arguments name the command.
+/// Returns heapdrome's command line with these arguments and this seed, quoted for a shell. If the
+/// arguments already contain a seed, keeps that one. The first `names` arguments name the command.
 fn seeded(asked: &[String], seed: u64, names: usize) -> Vec<String> {
     let mut words = vec!["heapdrome".to_owned()];
     words.extend(asked.iter().cloned());

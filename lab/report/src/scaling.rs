@@ -6,20 +6,22 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, NONE};
 
-/// A table for one combination of the other parameters.
+/// A table of the degradation for one combination of the parameters that the curves do not follow.
 pub(crate) struct Scaling {
     /// The heading of the table.
     pub(crate) heading: String,
-    /// The allocators.
+    /// Names of the allocators.
     pub(crate) names: Column,
-    /// Columns of the table: one for each value, then the knee.
+    /// Columns of the table: one for each value except the first, then the knee if it is known and
+    /// the table shows it.
     pub(crate) columns: Vec<Column>,
 }
 
 /// Function that selects a factor of a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// Returns the tables of a sweep: degradation, and degradation per processor if it differs.
+/// Returns the tables of a sweep: degradation, and degradation per processor if it differs. Names
+/// have at most `width` characters.
 pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();
@@ -27,7 +29,7 @@ pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let mut tables = Vec::new();
     for others in others(sweep) {
         let curves: Vec<_> = curves(sweep, &others).collect();
-        // At the first value every degradation is 1.
+        // At the first value every degradation is 1, so only later values count.
         let mut later = curves.iter().flat_map(|curve| curve.points.iter().skip(1));
         if !later.any(|point| point.degradation.is_some()) {
             continue;
@@ -45,7 +47,8 @@ pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     tables
 }
 
-/// Returns the combinations of the other parameters, in the order of the sweep.
+/// Returns the combinations of the parameters that the curves do not follow, in the order of the
+/// sweep.
 pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for curve in &sweep.curves {
@@ -56,7 +59,7 @@ pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     all
 }
 
-/// Returns the curves of one combination of the other parameters.
+/// Returns the curves for one combination of the remaining parameters, such as `env:A=1`.
 pub(crate) fn curves<'a>(
     sweep: &'a SweepResult,
     others: &'a str,
@@ -99,7 +102,7 @@ fn table(
     let shown = |curve: &&ScalingCurve| foreign::short_name(&curve.allocator, width);
     let names = Column::text("allocator", curves.iter().map(shown).collect());
     let count = curves.iter().map(|curve| curve.points.len()).max();
-    // At the first value every degradation is 1.
+    // At the first value every degradation is 1, so it has no column.
     let places = 1..count.unwrap_or(0);
     let column = |place: usize| {
         let head = curves.iter().find_map(|curve| curve.points.get(place));
@@ -128,7 +131,7 @@ pub(crate) fn interval(factor: &Factor) -> String {
     format!("{ratio:.2} ({low:.2} to {high:.2})")
 }
 
-/// Formats a knee, such as `4`, `2 to 8` or `beyond 16`.
+/// Formats a knee, such as `4`, `2 to 8`, `2 or later` or `beyond 16`.
 fn knee(curve: &ScalingCurve) -> String {
     let Some(Knee { certain, possible }) = &curve.knee else {
         return NONE.to_owned();
@@ -148,7 +151,7 @@ fn knee(curve: &ScalingCurve) -> String {
     }
 }
 
-/// Returns notes on these tables for the reader.
+/// Returns notes that explain the tables of a sweep.
 pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();

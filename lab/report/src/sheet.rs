@@ -13,7 +13,7 @@ pub(crate) struct Row<'a> {
     pub(crate) marks: Vec<usize>,
 }
 
-/// A result in reading order.
+/// A race with its entrants in the order of the ranking, and its notes.
 pub(crate) struct Sheet<'a> {
     pub(crate) result: &'a RaceResult,
     /// The baseline and the rivals with valid rows, the fastest first.
@@ -84,8 +84,8 @@ impl<'a> Sheet<'a> {
         replay.is_none_or(|replay| replay.supports(figure))
     }
 
-    /// Returns the names of the metrics that the command printed, in order. Figures of a workload
-    /// are omitted.
+    /// Returns the names of the metrics that the command printed, in alphabetical order. Figures of
+    /// a workload are omitted.
     pub(crate) fn metrics(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .rows
@@ -99,7 +99,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Returns the wall time relative to the baseline's. Entrants without wall time come last.
+/// Returns the wall time relative to the baseline's, whose median is `unit`; infinite if the ratio
+/// is unknown.
 fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     if entrant.role == Role::Baseline {
         return 1.0;

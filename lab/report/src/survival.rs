@@ -5,7 +5,7 @@ use heapdrome_schema::{Bytes, Survival};
 /// Names of the two kinds of search.
 pub(crate) const KINDS: [&str; 2] = ["without swap", "with swap"];
 
-/// Returns the name of the kind of search.
+/// Returns the name of a search with or without swap.
 #[must_use]
 pub fn kind(swap: bool) -> &'static str {
     KINDS[usize::from(swap)]
@@ -20,7 +20,8 @@ pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     remarks.into_iter().flatten().collect()
 }
 
-/// Names every allocator of `rows` whose limit is indistinguishable from the smallest one.
+/// Names every allocator of `rows` whose limit is indistinguishable from the smallest one. `None`
+/// if fewer than two limits are known.
 fn least(rows: &[&Survival]) -> Option<String> {
     let known: Vec<_> = rows
         .iter()
@@ -93,7 +94,8 @@ mod tests {
         );
     }
 
-    /// Each allocator may need any limit above the largest one under which it failed.
+    /// Each allocator may need any limit above the largest one under which it failed. Only `far`
+    /// failed under a limit at which `least` succeeded.
     #[test]
     fn a_coarse_search_tells_only_far_limits_apart() {
         let rows = [

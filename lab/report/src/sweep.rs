@@ -50,7 +50,8 @@ pub(crate) const FOLLOWED: [Followed; 3] = [
     },
 ];
 
-/// Formats the sweep for a terminal: the table of each race, then one table for each figure.
+/// Formats the sweep for a terminal: each race with its table and conclusion, then one table for
+/// each figure.
 pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String {
     let mut page = Page::new(terminal);
     for race in &collection.races {
@@ -141,7 +142,7 @@ pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
 }
 
 /// Returns a table of a figure: every allocator in every race; `None` if no valid row has the
-/// figure.
+/// figure. Names have at most `width` characters.
 pub(crate) fn summary(
     collection: &Collection,
     figure: &Followed,

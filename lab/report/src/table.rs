@@ -63,7 +63,7 @@ impl Column {
         }
     }
 
-    /// Returns whether any cell contains anything other than a dash.
+    /// Returns whether any cell is neither empty nor a dash.
     pub(crate) fn says_anything(&self) -> bool {
         self.cells
             .iter()
@@ -90,7 +90,8 @@ pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
 /// Returns the lines of a table, with the colours of its verdicts.
 fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
     let mut table = Table::new();
-    // The caller decides whether there are colours.
+    // The caller decides whether there are colours, so the table must not look for a terminal
+    // itself.
     match paint {
         Paint(true) => table.enforce_styling(),
         Paint(false) => table.force_no_tty(),
@@ -123,8 +124,8 @@ pub(crate) fn width(lines: &[String]) -> usize {
     lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }
 
-/// Returns the first of `choices` that fits into `width`. If none fits, truncates the last and
-/// removes its colours.
+/// Returns the position and the lines of the first of `choices` that fits into `wanted` characters.
+/// If none fits, truncates the last and removes its colours.
 pub(crate) fn first_that_fits(
     choices: impl Iterator<Item = Vec<Column>>,
     wanted: usize,

@@ -69,7 +69,7 @@ impl Exporter for Terminal {
 }
 
 /// Formats only the table, for a running race, with the heading `so far, round N`. Each entrant
-/// that has left the race follows on its own line.
+/// without a valid row follows on its own line.
 pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     let sheet = Sheet::new(result);
     let mut page = Page::new(terminal);
@@ -121,7 +121,8 @@ impl Entry for Vec<String> {
     }
 }
 
-/// Text that grows downwards. No line is wider than the terminal.
+/// Text to which sections are appended. Except in commands to copy, no line is wider than the
+/// terminal.
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,
@@ -156,10 +157,10 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds the main table. Returns the extent that fits.
+    /// Adds the main table. Returns its extent.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
-            self.line("No entrant counts.");
+            self.line("No allocator counts.");
             return Extent::WHOLE;
         }
         let extents = Extent::shrinking(sheet.is_figure(OPERATIONS));
@@ -169,7 +170,8 @@ impl Page {
         extents[self.ranking(sheet, choices)]
     }
 
-    /// Adds a table with a row for each entrant of the ranking. Returns the choice that fits.
+    /// Adds a table with a row for each entrant of the ranking. Returns the position of the choice
+    /// that fits, or of the last one if none fits.
     pub(crate) fn ranking(
         &mut self,
         sheet: &Sheet<'_>,
@@ -334,7 +336,7 @@ impl Page {
     }
 }
 
-/// Wraps `text` in lines of at most `width` characters. All lines but the first begin with
+/// Wraps `text` in lines of at most `width` characters. All lines except the first begin with
 /// `indent`.
 pub(crate) fn filled(text: &str, width: usize, indent: &str) -> String {
     indented(text, width, "", indent)

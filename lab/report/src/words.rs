@@ -1,4 +1,4 @@
-//! Formatting of ratios and amounts. Only this module converts figures to text.
+//! Formatting of ratios and amounts, common to all output formats.
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
@@ -76,7 +76,7 @@ pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
 }
 
-/// Formats a ratio as in the JSON, such as `1.002 (0.990 to 1.013)`.
+/// Formats a ratio with its interval, not as a percentage: `1.002 (0.990 to 1.013)`.
 pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -92,6 +92,22 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
         (true, false) => {
             format!("{} (too few rounds for an interval)", bare_ratio(*ratio))
         }
+        (false, _) => "unknown".to_owned(),
+    }
+}
+
+/// Formats a ratio as a change, such as `+0.2% (-1.0% to +1.3%)`.
+pub(crate) fn change(compared: &Comparison) -> String {
+    let change = |ratio: f64| format!("{:+.1}%", 100.0 * (ratio - 1.0));
+    let Comparison {
+        ratio, low, high, ..
+    } = *compared;
+    match (
+        ratio.is_finite(),
+        low.is_finite() && high.is_finite() && low > 0.0,
+    ) {
+        (true, true) => format!("{} ({} to {})", change(ratio), change(low), change(high)),
+        (true, false) => format!("{} (too few rounds for an interval)", change(ratio)),
         (false, _) => "unknown".to_owned(),
     }
 }
@@ -121,8 +137,8 @@ pub(crate) fn bare_ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
-/// Returns the number of decimals with which a ratio has three significant digits: at least three,
-/// and up to nine for ratios below 0.1.
+/// Returns the number of decimals with which a ratio has at least three significant digits: three,
+/// or up to nine for ratios below 0.1.
 fn ratio_decimals(ratio: f64) -> usize {
     let has_few = |decimals: &usize| ratio.abs() * 10_f64.powi(*decimals as i32) < 99.5;
     match ratio {
@@ -195,7 +211,7 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// Percentage above which a factor is easier to read.
+/// Factor, and percentage, from which only a lower limit is printed.
 const ABSURD: f64 = 1000.0;
 
 /// Names an interval that misses the truth with the probability `alpha`: `95% interval`.
@@ -255,7 +271,7 @@ fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
     entrant::median(series).map_or_else(|| NONE.to_owned(), tell)
 }
 
-/// Formats a number in at most seven characters, such as `1.24k` or `62.8M`.
+/// Formats a number with about three significant digits, such as `1.24k` or `62.8M`.
 pub(crate) fn short_number(value: f64) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let size = value.abs();
@@ -271,7 +287,7 @@ pub(crate) fn short_number(value: f64) -> String {
     }
 }
 
-/// Formats `value` with three significant digits.
+/// Formats `value` with up to three significant digits, but with its whole part in full.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
@@ -301,7 +317,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the better direction as a word that follows a metric's name.
+/// Returns the better direction, in words that follow a metric's name.
 pub(crate) fn direction(better: Better) -> &'static str {
     match better {
         Better::Lower => "lower is better",

@@ -85,7 +85,7 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
     }
 }
 
-/// The remark depends on the swept parameters, not on the name of a cell.
+/// The remark on missing processors depends on the swept parameters, not on the name of a cell.
 #[test]
 fn threads_beyond_the_processors_are_told() {
     let mut sweep = workload::sweep();
@@ -140,7 +140,7 @@ fn a_sweep_is_summed_up_by_who_leads_where() {
     let told = over(&sweep);
     for sentence in [
         "mimalloc3 is the fastest at 2 of 3 values of threads (1 and 2); jemalloc at 1 (8).",
-        "Compared with system, mimalloc3 is between 1.25x faster (1.22 to 1.28) at 2 and 2.00x faster (1.92 to \
+        "Compared with system in wall time, mimalloc3 is between 1.25x faster (1.22 to 1.28) at 2 and 2.00x faster (1.92 to \
          2.08) at 1.",
         "The lead passes from mimalloc3 to jemalloc between 2 and 8.",
         "broken and hoard do not count everywhere",

@@ -1,4 +1,4 @@
-//! The advice of a race: the recommended entrant.
+//! Tests of the advice of a race: the recommended entrant.
 
 mod races;
 #[path = "races/ratios.rs"]
@@ -12,7 +12,7 @@ use races::{compared, empty, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Returns the advice of a conclusion, without its sentences.
+/// Formats the advice of a race, such as `mimalloc2 for Wall`.
 fn advised(result: &RaceResult) -> String {
     match Conclusion::of(result).advice {
         Advice::Take {
@@ -39,7 +39,7 @@ fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
 fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
     advises([
         ("mimalloc2 for Wall", race(&[("mimalloc2", FAST)], ALL_EVEN)),
-        // The machine is busy, so wall time decides nothing.
+        // The machine is busy, so wall time decides nothing, but mimalloc2 gains processor time.
         (
             "mimalloc2 for Processor",
             race(&[("mimalloc2", [(0.9, 0.3), (0.8, 0.02), EVEN])], UNSEEN),
@@ -48,7 +48,8 @@ fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
             "jemalloc for Memory",
             race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], ALL_EVEN),
         ),
-        // Of two rivals with overlapping wall times, the one with less processor time wins.
+        // The wall times of mimalloc2 and rpmalloc overlap, so mimalloc2 wins by its lower
+        // processor time.
         (
             "mimalloc2 for Wall",
             race(
@@ -87,16 +88,17 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
     let beside = |one| race(&[("mimalloc2", FAST), ("jemalloc", one)], ALL_EVEN);
     advises([
         ("jemalloc for Wall", beside(small(0.75))),
-        // Shown to be slower.
+        // jemalloc was shown to be slower than mimalloc2.
         ("mimalloc2 for Wall", beside(small(0.80))),
-        // Not shown to be smaller.
+        // jemalloc was not shown to use less memory than mimalloc2.
         ("mimalloc2 for Wall", beside(large)),
-        // The rival uses less memory, but its estimated time is longer by a larger factor.
+        // jemalloc uses less memory than mimalloc2, but its product of time and memory is larger.
         (
             "mimalloc2 for Wall",
             beside([(0.8, 0.08), (0.8, 0.08), (1.12, 0.005)]),
         ),
-        // The rival was not shown to be slower, but its estimate is less than half of the gain.
+        // jemalloc was not shown to be slower, but its estimated gain is less than half of
+        // mimalloc2's.
         (
             "mimalloc2 for Wall",
             beside([(0.86, 0.14), (0.86, 0.14), (0.9, 0.01)]),
@@ -133,11 +135,11 @@ fn what_is_worse_in_one_figure_is_not_taken() {
     advises([
         ("Stay", race(&[], ALL_EVEN)),
         ("Stay", race(&[], slower)),
-        // The rival uses less processor time, but takes longer.
+        // mimalloc2 uses less processor time, but takes longer.
         ("Stay", one([(1.1, 0.05), (0.8, 0.02), EVEN])),
-        // The rival uses less memory, but is slower.
+        // mimalloc2 uses less memory, but is slower.
         ("Stay", one([(1.1, 0.05), EVEN, (0.8, 0.02)])),
-        // The rival is as fast and uses more memory, so the baseline beats it.
+        // mimalloc2 uses more memory and was not shown to be faster, so it has no advantage.
         ("Stay", one([EVEN, EVEN, (1.11, 0.02)])),
     ]);
 }
@@ -154,12 +156,12 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
             ),
         ),
         ("Unclear", with_noise(race(&[], UNSEEN), 0.46)),
-        // The machine is busy, but the processor time is equal.
+        // The machine is busy, so wall time decides nothing, but all processor times are within 2%.
         (
             "NoneMatters",
             with_noise(race(&[], [UNSEEN[0], SAME, EVEN]), 0.46),
         ),
-        // Less memory, at an unknown cost in time.
+        // jemalloc uses less memory, but its cost in time is unknown.
         (
             "Unclear",
             with_noise(
@@ -171,7 +173,7 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
-/// A ratio that was shown to be below 1, but within 2% of it.
+/// A ratio that was shown to be below 1, but not by more than 2%.
 const LITTLE: (f64, f64) = (0.99, 0.002);
 
 #[test]
@@ -189,7 +191,7 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
                 0.46,
             ),
         ),
-        // One figure gains too little, another gains enough.
+        // mimalloc2 gains too little in one figure to act on, but enough in another.
         (
             "mimalloc2 for Memory",
             one([LITTLE, LITTLE, (0.8, 0.02)], ALL_EVEN),
@@ -222,7 +224,7 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
         assert!(text.contains(expected), "{text}");
         assert!(!text.contains("one was shown"), "{text}");
     }
-    // Less memory at the cost of more time is not a gain.
+    // Every rival uses slightly less memory, but is slower. This is not a gain.
     let slower = told(&race(&[], [(1.2, 0.05), (1.2, 0.05), LITTLE]));
     assert!(
         slower.contains("None was shown to beat system;"),
@@ -269,7 +271,8 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
     let what = "Stay with system: malloc hardly matters here. The command's calls of malloc take less than 1%";
     assert!(told.starts_with(what), "{told}");
     assert!(!told.contains("Run the race longer"), "{told}");
-    // Calls that take 10% of the processor time may matter.
+    // Calls that may take more than 1% of the processor time may matter, so the advice is
+    // `Unclear`.
     for row in &mut result.entrants {
         row.proof.as_mut().expect("a proof").calls = 135_000_000;
     }

@@ -1,4 +1,5 @@
-//! The names of drawings, which must be unique, and the order of their rows.
+//! Tests of the names of drawings, which must be unique, of the order of their rows, and of the
+//! colours of their curves.
 
 mod races;
 #[path = "races/workload.rs"]

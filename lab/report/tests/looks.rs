@@ -1,4 +1,5 @@
-//! The looks of allocators: consistent in every drawing of a result, and different from each other.
+//! Tests that the looks of allocators are consistent in every drawing of a result, and differ from
+//! each other.
 
 mod races;
 #[path = "races/workload.rs"]
@@ -38,7 +39,8 @@ fn looks(svg: &str) -> Vec<(String, [String; 3])> {
     groups.filter_map(of).collect()
 }
 
-/// Returns an outline relative to its first corner, rounded to whole units.
+/// Returns the corners of an outline relative to the first corner, rounded to steps of two units;
+/// `disc` for an outline with arcs.
 fn steps(outline: &str) -> String {
     let numbers = outline.split(|c: char| !"0123456789.-".contains(c));
     let numbers: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();

@@ -1,4 +1,4 @@
-//! Notes on a race's entrants, in every format.
+//! Tests of the notes on a race's entrants, in every format.
 
 mod races;
 
@@ -6,7 +6,8 @@ use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use scraper::{Html, Selector};
 
-/// Returns the race as text, as Markdown and as a page, without line breaks.
+/// Returns the race as text and as Markdown, in lines so wide that no sentence is wrapped, and the
+/// list entries of its page.
 fn forms(result: &RaceResult) -> [String; 3] {
     let terminal = Terminal {
         width: 1000,
@@ -59,7 +60,8 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let jemalloc = entrant(&mut result, "jemalloc");
     jemalloc.user_s.as_mut().expect("a series").outliers = vec![2];
     let mimalloc = entrant(&mut result, "mimalloc3");
-    // The processor time of this outlier lies within the range of the other samples.
+    // The processor time of mimalloc3's outlier lies within the range of its other samples, so it
+    // is not reported.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
     let wall = "outliers in wall time: 1 of 3, farthest 94.7 s (kept;";
     let cpu = "outliers in processor time: 1 of 3, farthest 127 s (kept;";

@@ -1,4 +1,4 @@
-//! The page and the plots must be well-formed, escaped and complete, and send no requests.
+//! Tests that the page and the plots are well-formed, escaped and complete, and send no requests.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -48,7 +48,7 @@ fn timed() -> RaceResult {
     result
 }
 
-/// Returns a race in which every text is hostile.
+/// Returns a race with hostile texts in many fields.
 fn hostile() -> RaceResult {
     let mut result = timed();
     let all = || HOSTILE.to_owned();

@@ -1,5 +1,5 @@
-//! The report of a replay gives no verdict that its speed does not support, and states each
-//! property in which the replay differs from its program.
+//! Tests that the report of a replay gives no verdict that the replay's speed does not support, and
+//! states each property in which the replay differs from its program.
 
 mod races;
 
@@ -34,14 +34,15 @@ fn fidelity(agreement: Agreement) -> Fidelity {
     }
 }
 
-/// Returns a race of a replay in which a rival is far better in both figures, as the engine makes
-/// it.
+/// Returns the race of a replay, as the engine creates it. The entrant `rival` is far better in
+/// wall time and in peak memory, if `speed` supports the figure.
 fn replayed(speed: ReplaySpeed, fidelity: Option<Fidelity>) -> RaceResult {
     let mut result = usual();
     result.entrants.truncate(2);
     let replay = Replayed {
         speed,
         trace_sha256: "ab".to_owned(),
+        allocator_share: None,
         fidelity,
     };
     let mut both = [
@@ -120,6 +121,39 @@ fn a_replay_at_dependencies_has_verdicts_on_time_and_peak() {
 }
 
 #[test]
+fn the_program_gains_less_than_its_replay() {
+    let mut result = replayed(ReplaySpeed::Dependencies, None);
+    let told = Conclusion::of(&result).to_string();
+    assert!(told.contains("own times differ less, because"), "{told}");
+    let replay = result.options.replay.as_mut().expect("a replay");
+    replay.allocator_share = Some(0.12);
+    // The rival takes half the time.
+    for form in forms(&result) {
+        assert!(
+            form.contains(
+                "about 12% of its processor time in the allocator, so it would save about 6.0%"
+            ),
+            "{form}"
+        );
+    }
+    let paced = Conclusion::of(&replayed(ReplaySpeed::Paced, None)).to_string();
+    assert!(!paced.contains("own times differ less"), "{paced}");
+}
+
+#[test]
+fn only_a_trace_that_can_be_checked_gets_that_advice() {
+    let mut result = replayed(ReplaySpeed::Dependencies, None);
+    let advice = "heapdrome trace check";
+    assert!(Conclusion::of(&result).to_string().contains(advice));
+    result.options.workload = Some("replay 'trace=library:redis' speed=dependencies".to_owned());
+    let told = Conclusion::of(&result).to_string();
+    assert!(
+        told.contains("was not checked.") && !told.contains(advice),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_locked_replay_has_no_answer() {
     let result = replayed(ReplaySpeed::Locked, None);
     let conclusion = Conclusion::of(&result);
@@ -146,11 +180,11 @@ fn a_miss_stands_beside_each_verdict_that_relies_on_it() {
 }
 
 #[test]
-fn a_faithful_replay_says_so_and_doubts_nothing() {
+fn a_replay_within_its_limits_says_so_and_doubts_nothing() {
     let result = replayed(ReplaySpeed::Paced, Some(fidelity(Agreement::Within)));
     for form in forms(&result) {
         assert!(
-            form.contains("The replay is faithful in peak memory."),
+            form.contains("within the limits of heapdrome trace check, in peak memory."),
             "{form}"
         );
         assert!(!form.contains("misses"), "{form}");

@@ -1,4 +1,4 @@
-//! The description of the schema must contain every field that a result can have.
+//! Tests that the description of the schema contains every field that a result can have.
 
 mod races;
 #[path = "races/watched.rs"]
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 const DESCRIPTION: &str = include_str!("../../../docs/result-schema.md");
 
-/// Returns a result with every optional field.
+/// Returns a result with most optional fields.
 fn whole() -> RaceResult {
     let mut result = races::usual();
     result.machine.fault_s = Some(1e-6);
@@ -94,7 +94,7 @@ fn collection() -> Collection {
     collection
 }
 
-/// Returns a collection of each purpose, without empty lists.
+/// Returns purposes of several kinds, with their optional fields.
 fn purposes() -> [Purpose; 4] {
     let scale = Scale::Quick;
     let text = |text: &str| text.to_owned();

@@ -1,4 +1,4 @@
-//! The sentences of a conclusion: the recommendation, the reason, and the confidence.
+//! Tests of the sentences of a conclusion: the recommendation, the reason, and the confidence.
 
 mod races;
 #[path = "races/ratios.rs"]
@@ -12,7 +12,7 @@ use races::{bare, compared, empty, full, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Returns all text of a race, without line breaks.
+/// Returns the full text of a race, in lines so wide that no sentence is wrapped.
 fn in_full(result: &RaceResult) -> String {
     let terminal = Terminal {
         width: 1000,
@@ -41,7 +41,8 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     );
     assert!(
         setting.contains(
-            "mimalloc2 was not shown to differ from system-huge in speed, but takes more memory. Compared "
+            "mimalloc2 was not shown to differ from system-huge in speed, but takes more memory. Unlike \
+             mimalloc2, the first in the table, system-huge needs no other library. Compared "
         ),
         "{setting}"
     );
@@ -121,7 +122,8 @@ fn who_wants_less_memory_is_told_what_to_take() {
         told(&[("mimalloc2", FAST), ("jemalloc", level)]),
         "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else take jemalloc (1.11x faster)."
     );
-    // Less memory is not a gain for a user who pays only for processor time.
+    // mimalloc2 costs processor time and not memory, so the advice does not offer jemalloc, which
+    // saves memory.
     let costly = [FAST[0], (1.2, 0.02), EVEN];
     let small = [leaner[0], EVEN, (0.8, 0.01)];
     let told_of_time = told(&[("mimalloc2", costly), ("jemalloc", small)]);
@@ -201,7 +203,8 @@ fn who_is_smaller_and_slower_is_named_in_full() {
         told.contains("Where memory matters more: small, wall and processor time 1.10x slower"),
         "{told}"
     );
-    // A rival that is as fast as the baseline and uses more memory is beaten by it.
+    // `larger` was not shown to be faster than the baseline and uses more memory, so it has no
+    // advantage.
     let larger = [EVEN, EVEN, (1.1, 0.02)];
     let mut result = race(&[("mimalloc2", [FAST[0], FAST[1], (1.5, 0.02)])], ALL_EVEN);
     result.entrants.push(seven::rival("larger", larger));

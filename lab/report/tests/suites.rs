@@ -108,7 +108,7 @@ fn exported(exporter: &dyn Exporter<Collection>, collection: &Collection) -> Str
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Returns the times of two cells, and one unusually long time.
+/// Returns the times of two cells, and a cell without times.
 fn exceeded() -> Vec<Ccdf> {
     let points = |scale: u64| {
         let point = |(time, above): (u64, f64)| CcdfPoint {
@@ -273,7 +273,7 @@ fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     );
 }
 
-/// Targets precede claims, in their own order, and have their own words for verdicts.
+/// Targets precede claims, keep their order, and have their own words for verdicts.
 #[test]
 fn targets_are_reached_or_missed() {
     let mut suite = suite();

@@ -8,7 +8,7 @@ use crate::{Machine, Verdict};
 /// One of the two results that are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedResult {
-    /// Name of the file, as the user gave it.
+    /// Name of the file, as the user gave it; `standard input` for `-`.
     pub file: String,
     /// Start time of the race or collection, in UTC, as RFC 3339.
     pub started: String,
@@ -18,16 +18,17 @@ pub struct ComparedResult {
     pub machine: Machine,
 }
 
-/// Factor by which a figure changed, new over old, with its interval.
+/// Ratio of a figure between two results or between two races of a sweep, with its confidence
+/// interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Estimate: 1.02 is 2% more than before.
+    /// Estimated ratio, later over earlier: 1.02 is an increase of 2%.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
-    /// Lower end of the interval.
+    /// Lower end of the confidence interval.
     #[serde(deserialize_with = "number_or_null")]
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the confidence interval.
     #[serde(deserialize_with = "number_or_null")]
     pub high: f64,
 }
@@ -35,7 +36,7 @@ pub struct Factor {
 /// One figure of one allocator in both results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The allocator.
+    /// Name under which both results list the allocator.
     pub allocator: String,
     /// Name of the figure, such as `wall_s`.
     pub figure: String,
@@ -45,13 +46,13 @@ pub struct Change {
     /// Median in the new result.
     #[serde(deserialize_with = "number_or_null")]
     pub new: f64,
-    /// Change of the figure itself, new over old; `None` if the machines differ or there are too
-    /// few rounds.
+    /// Change of the figure itself, new over old; `None` if the machines differ, or count as
+    /// different, or if there are too few rounds.
     pub itself: Option<Factor>,
-    /// Change of the ratio to the baseline, new over old; `None` for the baseline, if the baselines
-    /// differ, or if there are too few rounds.
+    /// Change of the ratio to the baseline, new over old. `None` for the baseline, and if the
+    /// baselines differ, a baseline's row is invalid, or there are too few rounds.
     pub beside_baseline: Option<Factor>,
-    /// Joint verdict of all factors that may be judged; `None` if there is none.
+    /// Joint verdict of the factors that decide it; `None` if there is no such factor.
     pub verdict: Option<Verdict>,
 }
 
@@ -62,11 +63,12 @@ pub struct RacePair {
     pub cell: Option<String>,
     /// Workload or command of the race, for display.
     pub command: Vec<String>,
-    /// Baseline of both races; `None` if their baselines differ.
+    /// Baseline of both races; `None` if their baselines differ, or if a baseline's row is invalid.
     pub baseline: Option<String>,
-    /// Number of complete rounds of the old race.
+    /// Number of rounds of the old race that are compared: its complete rounds, or only those that
+    /// every entrant ran, if decided entrants could stop.
     pub old_rounds: u32,
-    /// Number of complete rounds of the new race.
+    /// Number of rounds of the new race that are compared.
     pub new_rounds: u32,
     /// Changes of all figures, allocator by allocator.
     pub changes: Vec<Change>,
@@ -76,15 +78,16 @@ pub struct RacePair {
     pub not_compared: Vec<String>,
 }
 
-/// Outcome of a condition.
+/// Outcome of a condition of `--fail-if`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every judged interval lies completely beyond the threshold.
+    /// Every interval that decides on a figure lies completely beyond the threshold, or an
+    /// allocator or a race fails only in the new result.
     Confirmed,
-    /// Every judged interval lies completely on the near side of the threshold.
+    /// Every interval that decides on a figure lies completely on the near side of the threshold.
     RuledOut,
-    /// An interval contains the threshold, or there is no interval.
+    /// Neither of the two, for example because there is no interval.
     Undecided,
 }
 
@@ -93,9 +96,10 @@ pub enum Outcome {
 pub struct Judged {
     /// Text of the condition as the user wrote it.
     pub condition: String,
-    /// Worst outcome over all figures in the condition.
+    /// Outcome over all allocators and races: `Confirmed` if one figure or failure confirms the
+    /// condition, `RuledOut` only if every figure rules it out.
     pub outcome: Outcome,
-    /// Figures that led to the outcome.
+    /// Figures and failures that led to the outcome, in words.
     pub because: Vec<String>,
 }
 
@@ -106,20 +110,20 @@ pub struct Changes {
     pub schema: u32,
     /// Version of heapdrome that compared the results.
     pub heapdrome: String,
-    /// The old result.
+    /// Earlier result, to which the other is compared.
     pub old: ComparedResult,
-    /// The new result.
+    /// Later result, whose changes are reported.
     pub new: ComparedResult,
     /// Whether figures were compared directly, because both results describe the same machine.
     pub same_machine: bool,
     /// Basis of the verdicts, in words.
     pub rests_on: Vec<String>,
-    /// Probability of one or more false verdicts on a figure, over all its comparisons.
+    /// Probability of one or more false verdicts on one figure, over all allocators and races.
     pub alpha: f64,
     /// Races that both results contain.
     pub pairs: Vec<RacePair>,
     /// Conditions with their outcomes.
     pub conditions: Vec<Judged>,
-    /// Races that only one of the results contains.
+    /// Races that only one of the results contains, or that have no complete round in a result.
     pub unmatched: Vec<String>,
 }

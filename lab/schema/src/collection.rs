@@ -15,7 +15,7 @@ use crate::{
 pub enum Scale {
     /// A few minutes in total, to see that everything works.
     Quick,
-    /// The shape of the published setting, with fewer repetitions.
+    /// The thread counts and sizes of the published setting, with fewer repetitions.
     Usual,
     /// The thread and repetition counts of the published setting.
     Published,
@@ -26,17 +26,18 @@ pub enum Scale {
 pub struct Member {
     /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
     pub cell: String,
-    /// Workload.
+    /// Name of the workload or program that the race runs.
     pub workload: String,
-    /// Parameters of the workload, as words.
+    /// Parameters of the workload, or values of a sweep's parameters, as words.
     pub parameters: Vec<String>,
-    /// Value of the parameter that the cell sweeps, such as the number of threads.
+    /// Value of the parameter that the cell sweeps, such as the number of threads, if it is a whole
+    /// number.
     pub swept: Option<u64>,
     /// Processors to which the command was pinned, in order of use; empty for all processors.
     pub processors: Vec<usize>,
     /// Ratio of the published setting's work to the work of this race, if it is known.
     pub factor: Option<f64>,
-    /// The race.
+    /// Result of the race.
     pub result: RaceResult,
 }
 
@@ -44,13 +45,13 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// Every judged interval agrees with the claim.
+    /// The measurements show the claim.
     Held,
-    /// An interval contradicts the claim.
+    /// The measurements contradict the claim.
     NotHeld,
-    /// An interval is too wide, or there is no interval.
+    /// The measurements are missing, or neither show nor contradict the claim.
     Undecided,
-    /// An allocator or a thread count that the claim requires is missing here.
+    /// Something that the claim requires, such as an allocator or a thread count, is missing here.
     CannotBeTested,
 }
 
@@ -59,7 +60,7 @@ pub enum Holds {
 pub struct ClaimResult {
     /// The claim, in heapdrome's own words.
     pub claim: String,
-    /// Place of publication.
+    /// Part of a published document that makes the claim. In a suite, the suite's name precedes it.
     pub source: String,
     /// Outcome on this machine.
     pub holds: Holds,
@@ -71,24 +72,25 @@ pub struct ClaimResult {
     pub target: bool,
 }
 
-/// An allocator of the document that did not take part in this race.
+/// An allocator that a suite or its published document includes, but that did not take part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Name of the allocator in the document.
+    /// Name of the allocator in the published document; in the suite `misuse`, its name in the
+    /// registry.
     pub name: String,
-    /// Reason for its absence.
+    /// Reason why the allocator did not take part.
     pub reason: String,
 }
 
 /// A table made from several races, or a published table of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Title.
+    /// Title, printed above the table.
     pub title: String,
     /// Source of the figures, and the machine on which they were measured; `None` for figures
     /// measured here.
     pub published: Option<String>,
-    /// Heads of the columns. The first column contains names.
+    /// Column heads. The first column contains the names of the rows.
     pub heads: Vec<String>,
     /// Rows, each with as many cells as there are heads.
     pub rows: Vec<Vec<String>>,
@@ -101,19 +103,20 @@ pub struct Table {
 pub struct CcdfPoint {
     /// Time at this point.
     pub time: Nanoseconds,
-    /// Share of times that were longer, from 0 to 1.
+    /// Share of the measured times that were longer, from 0 to 1.
     pub above: f64,
 }
 
-/// Complementary cumulative distribution of times: the share of times above each time.
+/// Complementary cumulative distribution of times: for each time, the share of measured times above
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ccdf {
     /// Name of the timed operation, such as `read`. Distributions with the same name are drawn in
     /// one plot.
     pub kind: String,
-    /// Circumstances of the measurement.
+    /// Cell of the paging lab in which the times were measured.
     pub cell: String,
-    /// Number of times counted.
+    /// Number of measured times.
     pub count: u64,
     /// Points in order of time.
     pub points: Vec<CcdfPoint>,
@@ -128,7 +131,7 @@ pub enum Purpose {
     Suite {
         /// Scale at which the suite was run.
         scale: Scale,
-        /// The outcome of each kind of misuse under each allocator.
+        /// Outcome of each kind of misuse under each allocator; empty if no target needs it.
         misuse: Vec<MisuseRun>,
     },
     /// Experiments of the paging lab.
@@ -137,23 +140,23 @@ pub enum Purpose {
         scale: Scale,
         /// Settings of the experiments, with their results.
         cells: Vec<PagingCell>,
-        /// Total measurement time of the cells, over all sessions.
+        /// Total time of all sessions that ran cells.
         time: Option<Nanoseconds>,
         /// Distributions of times, for experiments that recorded them.
         ccdfs: Vec<Ccdf>,
     },
-    /// Misuse alone.
+    /// Runs of misuse programs, without races.
     Misuse {
         /// Scale at which misuse was tried.
         scale: Scale,
-        /// The outcome of each kind of misuse under each allocator.
+        /// Outcome of each kind of misuse under each allocator.
         runs: Vec<MisuseRun>,
     },
-    /// A search for the least memory.
+    /// Searches for the smallest memory limit under which a command finishes.
     Survival {
         /// Scale at which the search was run.
         scale: Scale,
-        /// Findings under each allocator.
+        /// Findings of the searches under each allocator, with and without swap.
         searches: Vec<Survival>,
     },
     /// A check of a replay: races of the program, and of its replay at two speeds.
@@ -192,32 +195,35 @@ impl Default for Purpose {
 pub struct Collection {
     /// Version of the schema, equal to that of [`RaceResult`].
     pub schema: u32,
-    /// The version of heapdrome that wrote the collection.
+    /// Version of heapdrome that wrote the collection.
     pub heapdrome: String,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
     /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// Name of the suite, or a name such as `sweep threads` or `sweep jobs and size`.
+    /// Name of the suite, or a name such as `sweep jobs and size`, `check of app.trace` or
+    /// `survive`.
     pub name: String,
-    /// The machine.
+    /// Machine on which everything in the collection was measured.
     pub machine: Machine,
-    /// The races, in the order in which they were run; empty except in sweeps and suites.
+    /// The races, in the order in which they were run; empty except in sweeps, suites of races and
+    /// checks of a replay.
     pub races: Vec<Member>,
-    /// Purpose of the collection.
+    /// Purpose, with the data that only this purpose has.
     pub purpose: Purpose,
     /// Tables computed from the measurements.
     pub tables: Vec<Table>,
     /// Published claims and targets, with their outcomes.
     pub claims: Vec<ClaimResult>,
-    /// Allocators of the document that did not race.
+    /// Allocators of the suite or its published document that did not take part.
     pub absent: Vec<Absent>,
     /// Remarks on the whole collection for the reader.
     pub remarks: Vec<String>,
 }
 
 impl Collection {
-    /// Returns the scale of the run, for purposes that have several scales.
+    /// Returns the scale of the run; `None` for a sweep. A check of a replay is always at the usual
+    /// scale.
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {
             Purpose::Sweep(_) => None,
@@ -229,7 +235,7 @@ impl Collection {
         }
     }
 
-    /// Returns the findings of a sweep.
+    /// Returns the joint findings of a sweep; `None` for other purposes, or without findings.
     pub fn sweep(&self) -> Option<&SweepResult> {
         match &self.purpose {
             Purpose::Sweep(found) => found.as_ref(),
@@ -237,7 +243,7 @@ impl Collection {
         }
     }
 
-    /// Returns the cells of experiments.
+    /// Returns the cells of the paging lab; empty for other purposes.
     pub fn paging_cells(&self) -> &[PagingCell] {
         match &self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -245,7 +251,7 @@ impl Collection {
         }
     }
 
-    /// Returns the cells of experiments, so that they can be run and changed.
+    /// Returns the cells of the paging lab as a mutable slice; empty for other purposes.
     pub fn paging_cells_mut(&mut self) -> &mut [PagingCell] {
         match &mut self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -253,7 +259,7 @@ impl Collection {
         }
     }
 
-    /// Returns the distributions of times.
+    /// Returns the distributions of times from the paging lab; empty for other purposes.
     pub fn ccdfs(&self) -> &[Ccdf] {
         match &self.purpose {
             Purpose::Paging { ccdfs, .. } => ccdfs,
@@ -261,7 +267,8 @@ impl Collection {
         }
     }
 
-    /// Returns the outcomes of misuse, from a suite of races or from a suite of misuse alone.
+    /// Returns the outcomes of misuse, from a suite of races or from a suite of misuse alone; empty
+    /// for other purposes.
     pub fn misuse(&self) -> &[MisuseRun] {
         match &self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => runs,
@@ -278,7 +285,7 @@ impl Collection {
         }
     }
 
-    /// Returns the outcome of a check of a replay.
+    /// Returns the outcome of a check of a replay; `None` for other purposes.
     pub fn fidelity(&self) -> Option<&Fidelity> {
         match &self.purpose {
             Purpose::Check(fidelity) => Some(fidelity),
@@ -286,7 +293,7 @@ impl Collection {
         }
     }
 
-    /// Returns the searches for the least memory.
+    /// Returns the searches for the smallest memory limit; empty for other purposes.
     pub fn searches(&self) -> &[Survival] {
         match &self.purpose {
             Purpose::Survival { searches, .. } => searches,

@@ -19,9 +19,9 @@ pub enum Level {
 pub struct Condition {
     /// Subject of the check, such as `swap`.
     pub name: String,
-    /// Value that was found. It begins with `not readable here` if it is unknown.
+    /// Value that was found. The text begins with `not readable here` if the value is unknown.
     pub value: String,
-    /// Severity.
+    /// Severity of the condition for a measurement.
     pub level: Level,
     /// Meaning for a result, in one sentence.
     pub meaning: String,

@@ -25,7 +25,7 @@ pub struct Entrant {
     pub name: String,
     /// Role in the race.
     pub role: Role,
-    /// Version of the library, according to its package or its own text.
+    /// Version of the library, according to its entry in the registry or its package.
     pub version: String,
     /// Object that must serve malloc; `None` for a system allocator that needs no preload.
     pub library: Option<PathBuf>,
@@ -53,8 +53,8 @@ pub struct Entrant {
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// Returns the value of the variable `name` for an entrant that sets it to `own`, in a command
-/// whose environment sets it to `given`. The entrant's value replaces the command's, but glibc's
-/// tunables are merged one by one.
+/// whose environment sets it to `given`. The entrant's value replaces the command's. Only glibc's
+/// tunables are merged, and the entrant's value replaces the command's for each tunable.
 pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
     let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
     let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeCount {
     /// Exclusive upper limit of the sizes in bytes, a power of two. Every size except 0 is at least
-    /// half of it.
+    /// half of this limit.
     pub below: u64,
     /// Number of requested blocks. A resized block counts again.
     pub blocks: u64,
@@ -30,13 +30,13 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Returns the sum of all calls.
+    /// Returns the total number of calls.
     pub fn total(&self) -> u64 {
         self.mmap + self.munmap + self.mremap + self.madvise + self.brk
     }
 }
 
-/// Time in calls of the allocator.
+/// Time that a run spends in calls of the allocator, estimated from timed calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTime {
     /// Estimated time in all calls of the run, in seconds. It includes page faults within the
@@ -66,7 +66,7 @@ pub struct Evidence {
     /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<SystemCalls>,
-    /// Time in calls of the allocator, if enough of them were timed.
+    /// Time in calls of the allocator, if enough calls were timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_time: Option<CallTime>,
 }
@@ -77,8 +77,8 @@ impl Evidence {
         self.sizes.iter().map(|size| size.blocks).sum()
     }
 
-    /// Returns whether one process had nearly all live bytes. If so, they can be compared with the
-    /// memory of the whole tree.
+    /// Returns whether the peak of one process is nearly the sum of all peaks. Only then is that
+    /// peak comparable with the memory of the whole process tree.
     pub fn is_of_one_process(&self) -> bool {
         let rest =
             self.peak_live_of_all_bytes - self.peak_live_bytes.min(self.peak_live_of_all_bytes);

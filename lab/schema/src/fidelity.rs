@@ -31,8 +31,8 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// Returns the kind of claim to which the figure of this name belongs. An unknown figure counts
-    /// as a time, because it may depend on the speed.
+    /// Returns the kind of claim to which the figure of this name belongs. An unknown figure
+    /// belongs to [`Claim::Throughput`], because it may depend on the speed.
     #[must_use]
     pub fn of(figure: &str) -> Self {
         match figure {
@@ -75,7 +75,7 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed of this name.
+    /// Returns the speed of this name; `None` if there is none.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
@@ -92,7 +92,7 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed at which a replay supports a claim.
+    /// Returns the speed to recommend for a claim. A replay at this speed supports the claim.
     #[must_use]
     pub fn of(claim: Claim) -> Self {
         match claim {
@@ -115,6 +115,10 @@ pub struct Replayed {
     pub speed: ReplaySpeed,
     /// SHA-256 of the trace in hexadecimal.
     pub trace_sha256: String,
+    /// Share of the recorded process's processor time that was spent in the allocator, from 0 to 1,
+    /// if the trace contains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocator_share: Option<f64>,
     /// Outcome of the latest check of this trace and process; `None` without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
@@ -136,7 +140,7 @@ pub enum Property {
     PeakMemory,
     /// Page faults, under the recorded allocator.
     PageFaults,
-    /// Order of the entrants by memory.
+    /// Order of the entrants by peak of the memory that malloc serves.
     MemoryOrder,
     /// Side of 1 on which the ratio of two entrants' wall times lies.
     WallTime,
@@ -154,7 +158,7 @@ impl Property {
         Self::ProcessorTime,
     ];
 
-    /// Returns the name of the property.
+    /// Returns the property's name in tables and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -200,9 +204,9 @@ pub enum Agreement {
 /// Comparison of a replay with its program in one property.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FidelityCheck {
-    /// The property.
+    /// Property that was compared.
     pub property: Property,
-    /// The outcome.
+    /// Outcome of the comparison with the limit.
     pub agreement: Agreement,
     /// The measured value of the program, in words.
     pub program: String,
@@ -210,7 +214,7 @@ pub struct FidelityCheck {
     pub replay: String,
     /// The measured deviation, in words.
     pub found: String,
-    /// The limit, in words.
+    /// Limit of the deviation, in words.
     pub limit: String,
 }
 
@@ -225,11 +229,11 @@ pub struct Fidelity {
     pub command: Vec<String>,
     /// Start time of the check, in UTC, as RFC 3339.
     pub checked: String,
-    /// The entrants.
+    /// Names of the entrants that ran the program and its replays.
     pub entrants: Vec<String>,
-    /// Number of rounds of the program.
+    /// Number of rounds in which the program itself ran.
     pub rounds: u32,
-    /// The comparisons.
+    /// Comparisons, one for each property.
     pub checks: Vec<FidelityCheck>,
 }
 

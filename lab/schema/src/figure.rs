@@ -15,7 +15,8 @@ const PAGE: f64 = 4096.0;
 /// One microsecond in seconds, the resolution of the kernel's processor times.
 const MICROSECOND: f64 = 1e-6;
 
-/// Figures of every race, beginning with wall time. `cpu_s` is the sum of user and system time.
+/// Figures that heapdrome itself measures in a race, beginning with wall time. Only untimed memory
+/// runs measure `peak_tree_bytes`.
 pub const COMMON_FIGURES: [&str; 10] = [
     WALL,
     CPU,
@@ -29,13 +30,14 @@ pub const COMMON_FIGURES: [&str; 10] = [
     "involuntary_switches",
 ];
 
-/// Returns whether every race has a figure of this name: one of [`COMMON_FIGURES`], or the average
-/// memory of the process tree.
+/// Returns whether heapdrome itself measures a figure of this name in a race: one of
+/// [`COMMON_FIGURES`], or the average memory of the process tree.
 pub fn is_common_figure(name: &str) -> bool {
     COMMON_FIGURES.contains(&name) || name == "average_tree_bytes"
 }
 
-/// Returns the name of a judged figure for use in a sentence. A metric keeps its name.
+/// Returns the name of a figure for use in a sentence. Any figure except wall time, processor time
+/// and peak memory keeps its name.
 pub fn spoken(figure: &str) -> &str {
     match figure {
         WALL => "wall time",
@@ -45,7 +47,8 @@ pub fn spoken(figure: &str) -> &str {
     }
 }
 
-/// Returns the smallest step of a figure, or 0 if it is unknown.
+/// Returns the smallest step between two values of a figure, in the figure's unit; 0 if the step is
+/// unknown or negligible.
 pub fn resolution(figure: &str) -> f64 {
     match figure {
         "user_s" | "system_s" | "cpu_s" => MICROSECOND,

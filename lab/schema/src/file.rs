@@ -21,7 +21,7 @@ pub enum ReadError {
         /// Error that the system returned.
         source: std::io::Error,
     },
-    /// The file is empty.
+    /// The file is empty, except for white space.
     #[error("{path} is empty")]
     Empty {
         /// Path of the file.
@@ -88,7 +88,7 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Returns the name of the source `path` for messages and pages.
+/// Returns the name of `path` for messages and pages; `standard input` for `-`.
 pub fn source_name(path: &Path) -> &Path {
     match is_stdin(path) {
         true => Path::new("standard input"),

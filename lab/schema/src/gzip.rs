@@ -25,7 +25,7 @@ pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Returns the content for a file at `path`. It is compressed if the name ends in `.gz`.
+/// Returns `bytes` as the content of a file at `path`, compressed if the name ends in `.gz`.
 ///
 /// # Errors
 /// When the encoder fails, which does not happen in memory.

@@ -4,26 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 
-/// One line of a journal. The variants are in the order in which a race writes them.
+/// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
-    /// The first line: the plan of the race, and its machine. A second line of this kind replaces
-    /// the first and clears all earlier proofs; it must precede the first run. It may replace
-    /// entrants that have not failed, and append others.
+    /// The first line: the plan and the machine of the race. A later plan replaces the first and
+    /// clears all earlier proofs and evidence; its machine is ignored. A later plan must precede
+    /// the first run and keep every failed entrant at its position. It may replace other entrants
+    /// or append more.
     Plan {
         /// Version of the journal's format.
         schema: u32,
-        /// The plan.
+        /// Plan of the race.
         plan: Box<Plan>,
-        /// The machine.
+        /// Machine on which the race runs.
         machine: Box<Machine>,
     },
     /// A proof was taken for an entrant, or taken again.
     Proof {
         /// Position of the entrant in the plan.
         entrant: usize,
-        /// The proof.
+        /// Proof, which replaces an earlier proof of the entrant.
         proof: Proof,
     },
     /// An entrant's memory was watched.
@@ -32,7 +33,7 @@ pub enum JournalLine {
     Evidence {
         /// Position of the entrant in the plan.
         entrant: usize,
-        /// The findings.
+        /// Findings of the run that tracked the blocks.
         evidence: Box<Evidence>,
     },
     /// A timed run ended successfully.
@@ -48,8 +49,9 @@ pub enum JournalLine {
         /// Last lines of the run's standard error.
         stderr_tail: String,
     },
-    /// All comparisons with an entrant are decided: every target on it is decided, or it was shown
-    /// to be beaten. It runs no further rounds, and its row stays valid.
+    /// All comparisons with an entrant are decided: every target on the entrant is decided, or
+    /// another entrant was shown to beat it in the judged figures. The entrant runs no further
+    /// rounds, and its row stays valid.
     Decided {
         /// Position of the entrant in the plan.
         entrant: usize,
@@ -61,15 +63,15 @@ pub enum JournalLine {
     /// New limits that replace those of the plan. They also resume a race that had ended by its old
     /// limits.
     Limits {
-        /// The limits.
+        /// Limits that apply from this line on.
         stopping: Stopping,
     },
     /// A remark for the readers of the result.
     Remark {
-        /// The remark.
+        /// Text of the remark, which a resumed race does not report again.
         text: String,
     },
-    /// All rounds are done.
+    /// The race has ended.
     Finished {
         /// Reason why no further rounds were run.
         reason: String,

@@ -1,8 +1,8 @@
 //! The plain data of a race, and their versioned JSON.
 //!
-//! This crate starts no process, reads no clock and computes no statistics. Every other crate of
-//! the lab uses its types: the measurer writes them, the statistics read them, and the exporters
-//! print them.
+//! This crate starts no process, reads no clock and computes no statistics. Most other crates of
+//! the lab use its types: the measurer writes them, the engine computes results from them, and the
+//! exporters print them.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");

@@ -13,8 +13,8 @@ pub struct MemorySample {
     pub anonymous: Bytes,
 }
 
-/// Composition of a process tree's memory at one moment. A shared page is counted once, divided
-/// among the processes that share it.
+/// Composition of a process tree's memory at one moment. A page that several processes share counts
+/// in proportion for each. Only in `huge` and `lazily_freed` does it count fully for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Time since the start of the run.
@@ -45,20 +45,21 @@ impl MemoryParts {
 /// their data, and the stack of its first thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageMemory {
-    /// Pages of files.
+    /// Resident pages of files, such as code.
     pub files: Bytes,
     /// Anonymous pages: written data, zeroed data and the stack.
     pub written: Bytes,
 }
 
 impl ImageMemory {
-    /// Returns the sum.
+    /// Returns the total size of file pages and anonymous pages.
     pub fn resident(&self) -> Bytes {
         self.files + self.written
     }
 }
 
-/// Memory at the end of a period in which all processes of the tree were idle.
+/// Memory at the end of a period in which all processes of the tree were idle, or in which a server
+/// had no load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfterIdle {
     /// Duration of the idle period.
@@ -91,10 +92,11 @@ pub struct MemoryRun {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
-    /// Memory of the largest process's image, at the reading at which that process was largest.
+    /// Largest image of a process that had the most anonymous memory in the tree at some reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
-    /// Memory at the end of the longest idle period, if there was one.
+    /// Memory at the end of the longest idle period, if there was one. For a server with an idle
+    /// time, the memory at the end of that time after its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
 }

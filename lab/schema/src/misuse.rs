@@ -22,11 +22,11 @@ pub enum MisuseStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseOutcome {
-    /// The allocator reported the misuse and ended the program.
+    /// The allocator reported the misuse, and the program ended early.
     Detected,
     /// The allocator reported the misuse, and the program ran to its end.
     Warned,
-    /// The program was ended without a message.
+    /// The program ended early, without a message.
     Killed,
     /// Nothing was reported. Memory of the program was changed, or freed memory could be read.
     Harmed,
@@ -43,16 +43,17 @@ pub enum MisuseOutcome {
 pub struct MisuseRun {
     /// Name of the allocator in the registry.
     pub allocator: String,
-    /// Kind of misuse.
+    /// Name of the kind of misuse, as in tables.
     pub kind: String,
-    /// Outcome.
+    /// Response of the allocator to the misuse.
     pub outcome: MisuseOutcome,
     /// Stage of the report. Without a report, the last stage that the program reached; `None` if it
     /// did not reach the misuse.
     pub stage: Option<MisuseStage>,
     /// Way in which the program ended.
     pub ending: Ending,
-    /// First line that the allocator wrote after the misuse.
+    /// First line that the allocator wrote after the misuse began. If the program did not reach the
+    /// misuse, the last line of its output.
     pub said: Option<String>,
     /// First harm that the program detected.
     pub harm: Option<String>,

@@ -47,8 +47,8 @@ impl Server {
     pub const IDLE: Nanoseconds = Nanoseconds(3_000_000_000);
 }
 
-/// Time budget for the rounds of a race without an explicit limit. The time itself depends on the
-/// duration of one run, which only the race can measure.
+/// Kind of time budget for the rounds of a race without an explicit limit. The budget in seconds
+/// may depend on the duration of one run, which only the race can measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
@@ -70,16 +70,16 @@ pub struct Stopping {
     pub min_rounds: u32,
     /// Maximum number of rounds.
     pub max_rounds: u32,
-    /// Time limit of the whole race, including runs under the witness and memory runs. A run that
-    /// would end later does not start.
+    /// Time limit of the whole race, including runs under the witness and memory runs. A round or
+    /// memory run that would end later does not start.
     pub max_time: Option<Nanoseconds>,
     /// Whether an entrant stops once all comparisons with it are decided, after at least
-    /// `min_rounds`. The race ends when all entrants have stopped.
+    /// `min_rounds`. The race ends when all comparisons are decided.
     #[serde(default)]
     pub until_decided: bool,
     /// Distance from 1, as a fraction, within which a ratio does not matter (0.02 is 2%). The race
-    /// ends once every judged interval excludes 1 or lies within this distance. `None` if the
-    /// widths of intervals or the targets end the race instead.
+    /// ends once every judged interval of the entrants still racing excludes 1 or lies within this
+    /// distance. `None` if the widths of intervals or the targets end the race instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// Time budget for the rounds if no limit was set.
@@ -97,36 +97,37 @@ pub struct Options {
     pub workload: Option<String>,
     /// Number of warm-up rounds. They precede the first counted round, and are not recorded.
     pub warmup_rounds: u32,
-    /// Shell command that runs once, before all runs.
+    /// Shell command that runs once before all runs, and again whenever the race is resumed.
     pub setup: Option<String>,
     /// Shell command that runs before each run, untimed and without the allocator.
     pub prepare: Option<String>,
-    /// Shell command that runs once, after all runs.
+    /// Shell command that runs after all runs, and after an interrupt.
     pub cleanup: Option<String>,
-    /// Shell command that runs after each run. It succeeds if the run's result is correct.
+    /// Shell command that runs after each successful run. It succeeds if the run's result is
+    /// correct.
     pub check: Option<String>,
     /// CPUs to which the command is pinned; empty for all.
     pub pin: Vec<usize>,
     /// Time limit of a run. A longer run is killed and counted as a failure.
     pub timeout: Option<Nanoseconds>,
-    /// Folder in which the command runs; `None` for the current folder.
+    /// Folder in which the command runs; `None` for the folder in which heapdrome was started.
     pub directory: Option<PathBuf>,
     /// File that the command reads as standard input; `None` for `/dev/null`.
     pub stdin: Option<PathBuf>,
     /// Environment variables set for every entrant.
     pub environment: BTreeMap<String, String>,
-    /// Figures read from the command's own output.
+    /// Figures read from the command's own output, including those of a workload.
     pub metrics: Vec<Metric>,
     /// Judged figures, by their names in a result. They share the error probability. They decide
     /// when an entrant stops and when the race ends.
     #[serde(default = "wall_alone")]
     pub judged: Vec<String>,
-    /// Names of the metrics that the workload reports about itself. A run may lack any of them.
+    /// Names of those metrics that the workload reports about itself. A run may lack any of them.
     #[serde(default)]
     pub figures: Vec<String>,
     /// Server to which the command sends load, if there is one.
     pub server: Option<Server>,
-    /// Whether output is kept and compared with the baseline's. Otherwise it is discarded.
+    /// Whether standard output is compared with the baseline's.
     pub compare_output: bool,
     /// Whether an entrant fails if its output differs from the baseline's.
     #[serde(default)]
@@ -135,9 +136,10 @@ pub struct Options {
     /// numbers of the metrics.
     #[serde(default)]
     pub masked: Vec<String>,
-    /// Number of untimed memory runs for each entrant.
+    /// Number of untimed memory runs for each entrant except the baseline's twin.
     pub memory_runs: u32,
-    /// Exit statuses of the command that count as success.
+    /// Exit statuses of the command that count as success. In runs without the witness, an empty
+    /// list stands for 0 alone.
     pub success: Vec<i32>,
     /// Whether the race continues even if the entrants do different amounts of work.
     #[serde(default)]

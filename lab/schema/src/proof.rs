@@ -34,7 +34,7 @@ pub struct Unserved {
     pub processes: u64,
     /// Share of these processes in the processor time of the whole tree, from 0 to 1.
     pub cpu_share: f64,
-    /// Reason why these processes were not served.
+    /// Reason why the entrant's allocator did not serve these processes.
     pub reason: UnservedReason,
     /// Object that served these processes instead, if it could be determined.
     pub served_by: Option<String>,
@@ -42,7 +42,7 @@ pub struct Unserved {
     pub advice: String,
 }
 
-/// Part of the command that ran on the entrant's allocator.
+/// Part of the command that the entrant's allocator served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
@@ -50,8 +50,8 @@ pub enum Coverage {
     Whole,
     /// Processes with at least [`Proof::ENOUGH`] of the processor time, but not all of them.
     Most,
-    /// Processes with less than [`Proof::ENOUGH`] of the processor time. The row is invalid,
-    /// because the run says nothing about the allocator.
+    /// Processes with less than [`Proof::ENOUGH`] of the processor time, or no call at all. The row
+    /// is invalid, because the run says nothing about the allocator.
     TooLittle,
 }
 
@@ -60,17 +60,18 @@ pub enum Coverage {
 pub struct Proof {
     /// Part of the command that the allocator served. It determines whether the row is valid.
     pub coverage: Coverage,
-    /// Path of the object that served most of the calls.
+    /// Path of the object that served most of the calls, if it is known.
     pub served_by: Option<String>,
-    /// Number of calls of the allocation ABI that reached the object in `served_by`.
+    /// Number of calls of the allocation ABI that reached the entrant's allocator.
     pub calls: u64,
     /// Bytes requested by the calls in `calls`, including memory that was freed again. 0 in proofs
     /// of an older heapdrome.
     #[serde(default)]
     pub requested_bytes: u64,
-    /// Number of processes seen. A process that replaces its program counts again.
+    /// Number of processes seen, except those that only executed another program. A process that
+    /// replaces its program later counts again.
     pub processes: u64,
-    /// Number of processes in which the object in `served_by` served malloc.
+    /// Number of these processes that the entrant's allocator served.
     pub served_processes: u64,
     /// Whether a program called `operator new`; `None` in proofs that did not record this.
     #[serde(default)]

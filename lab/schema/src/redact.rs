@@ -9,7 +9,8 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// Creates a redaction that replaces `cache` by `$CACHE` and `home` by `$HOME`.
+    /// Creates a redaction that replaces `cache` by `$CACHE` and `home` by `$HOME`. A folder whose
+    /// path has only one character, such as `/`, is not replaced.
     pub fn new(home: Option<&Path>, cache: &Path) -> Self {
         let mut folders = vec![(cache.to_string_lossy().into_owned(), "$CACHE")];
         folders.extend(home.map(|path| (path.to_string_lossy().into_owned(), "$HOME")));
@@ -28,7 +29,7 @@ impl Redaction {
         result
     }
 
-    /// Returns `path` with a leading variable replaced by its folder.
+    /// Returns `path` with a leading variable, if any, replaced by its folder.
     pub fn undone(&self, path: &Path) -> PathBuf {
         let folder = |(folder, name): &(String, &'static str)| {
             Some(Path::new(folder).join(path.strip_prefix(name).ok()?))
@@ -37,7 +38,7 @@ impl Redaction {
         found.unwrap_or_else(|| path.to_owned())
     }
 
-    /// Returns `path` with each known folder replaced.
+    /// Returns `path` with each known folder replaced by its variable.
     pub fn path(&self, path: &Path) -> PathBuf {
         PathBuf::from(self.text(&path.to_string_lossy()))
     }

@@ -16,16 +16,18 @@ pub const SCHEMA: u32 = 1;
 /// Conclusion of a comparison on one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The interval lies completely on the better side of 1, for time.
+    /// The interval lies completely below 1, for time.
     #[serde(rename = "faster")]
     Faster,
-    /// The interval lies completely on the worse side of 1, for time.
+    /// The interval lies completely above 1, for time.
     #[serde(rename = "slower")]
     Slower,
-    /// The interval lies completely below 1, for memory and counts.
+    /// The interval lies completely below 1, for any figure except wall, processor, user and system
+    /// time.
     #[serde(rename = "less")]
     Less,
-    /// The interval lies completely above 1, for memory and counts.
+    /// The interval lies completely above 1, for any figure except wall, processor, user and system
+    /// time.
     #[serde(rename = "more")]
     More,
     /// The interval contains 1.
@@ -50,10 +52,10 @@ pub struct Comparison {
     pub high: f64,
     /// Number of complete rounds on which the comparison is based.
     pub rounds: u32,
-    /// Conclusion.
+    /// Conclusion from the interval.
     pub verdict: Verdict,
-    /// Estimated number of further rounds that would show a difference of 1%, if it can be
-    /// estimated.
+    /// Estimated number of further rounds after which the race would have an 80% chance to show a
+    /// difference of 1%; `None` if it cannot be estimated or is unreasonably large.
     pub rounds_to_show_one_percent: Option<u32>,
     /// Properties that the comparison relies on, but in which the race's replay was shown to differ
     /// from its program.
@@ -82,11 +84,12 @@ pub struct Series {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// The entrant ran on its own allocator.
+    /// The entrant succeeded, and a proof shows that its allocator served the command. In a race
+    /// without proofs, the entrant succeeded.
     Ok,
     /// The entrant crashed, or its result was wrong.
     Failed,
-    /// The entrant's allocator did not serve the command.
+    /// No proof shows that the entrant's allocator served the command.
     NotServed,
     /// The entrant exceeded its time limit.
     Timeout,
@@ -95,17 +98,17 @@ pub enum Status {
 /// The part of a proof that matters to a reader of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProofSummary {
-    /// Path of the object that served most of the calls.
+    /// Path of the object that served most of the calls, if it is known.
     pub served_by: Option<String>,
-    /// Number of calls of the allocation ABI that reached the object in `served_by`.
+    /// Number of calls of the allocation ABI that reached the entrant's allocator.
     pub calls: u64,
     /// Bytes requested by the calls in `calls`, including memory that was freed again. 0 in results
     /// of an older heapdrome.
     #[serde(default)]
     pub requested_bytes: u64,
-    /// Number of processes seen.
+    /// Number of processes seen, except those that only executed another program.
     pub processes: u64,
-    /// Number of processes in which the object in `served_by` served malloc.
+    /// Number of these processes that the entrant's allocator served.
     pub served_processes: u64,
     /// Unserved programs, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -123,14 +126,14 @@ pub struct ProofSummary {
 pub struct Finding {
     /// Way in which the entrant's last run ended.
     pub ending: Ending,
-    /// Phase of the race.
+    /// Phase of the race, such as `round 3`.
     pub during: String,
     /// Last lines of the run's standard error.
     pub stderr_tail: String,
 }
 
-/// Result of comparing an entrant's standard output with the baseline's. Figures in the output are
-/// ignored.
+/// Result of comparing an entrant's standard output with the baseline's. Metrics and masked parts
+/// of the output are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Every run printed the output of the baseline.
@@ -139,24 +142,25 @@ pub enum Output {
     /// A run printed a different output.
     #[serde(rename = "different")]
     Different,
-    /// The baseline's own output differs from run to run.
+    /// The output of the baseline and its twin differs from run to run.
     #[serde(rename = "output varies")]
     Varies,
-    /// The race does not compare outputs, or there is no output.
+    /// The race does not compare outputs, or the entrant or the baseline has no run.
     #[serde(rename = "not compared")]
     NotCompared,
 }
 
-/// One row of a result.
+/// One row of a result: an entrant with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
     /// Name under which the entrant was requested.
     pub allocator: String,
     /// Role in the race.
     pub role: Role,
-    /// Version of the library.
+    /// Version of the allocator's library.
     pub version: String,
-    /// Object that was preloaded.
+    /// Object that must serve malloc; `None` for the system's allocator without a preload. For the
+    /// command as it runs today, the object that was found to serve it.
     pub library: Option<PathBuf>,
     /// SHA-256 of `library` in hexadecimal.
     pub sha256: Option<String>,
@@ -165,7 +169,7 @@ pub struct EntrantResult {
     /// Whether the allocator is hardened: it gives up speed for safety.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardened: bool,
-    /// Faults that matter to a reader.
+    /// Known faults of the allocator that may affect the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_faults: Vec<String>,
     /// Whether the row is valid.
@@ -222,16 +226,17 @@ pub struct EntrantResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
     /// Memory of the process tree at the end of the longest idle period, from the same run as the
-    /// timeline.
+    /// timeline. For a server with an idle time, the memory at the end of that time after its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
     /// Findings of a run that tracked every block, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// Programs that outlived the command and were stopped, over all runs.
+    /// Programs that outlived the command and were stopped, over all timed runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detached: Vec<String>,
-    /// Ratios to the baseline by metric (`wall_s`, `peak_rss_bytes`, ...); empty for the baseline.
+    /// Ratios to the baseline by figure (`wall_s`, `peak_rss_bytes`, ...); empty for the baseline
+    /// and for an invalid row.
     pub versus_baseline: BTreeMap<String, Comparison>,
 }
 
@@ -240,7 +245,8 @@ pub struct EntrantResult {
 pub struct NoiseFloor {
     /// Ratio of the baseline's twin to the baseline, with its interval.
     pub baseline_again: Comparison,
-    /// Smallest difference in wall time that the race had an 80% chance to show, as a fraction.
+    /// Smallest difference in wall time that the race had an 80% chance to show, as a fraction; NaN
+    /// if unknown.
     #[serde(deserialize_with = "number_or_null")]
     pub smallest_difference: f64,
     /// Smallest difference in each judged figure that the race had an 80% chance to show, as a
@@ -256,13 +262,13 @@ pub struct Machine {
     pub processor: String,
     /// Number of processors that the scheduler may use.
     pub processors: usize,
-    /// Memory of the machine in bytes.
+    /// Memory of the machine in bytes; 0 if unknown.
     pub memory_bytes: u64,
-    /// Release of the kernel.
+    /// Name and release of the kernel.
     pub kernel: String,
     /// C library and its version.
     pub libc: String,
-    /// Distribution.
+    /// Name and version of the Linux distribution.
     pub distribution: String,
     /// Processor time of a page fault that maps an empty page of 4 KiB, in seconds, if it was
     /// measured.
@@ -294,20 +300,21 @@ pub struct RaceResult {
     pub seed: u64,
     /// Number of complete rounds. In each round, every entrant that was still racing ran once.
     pub rounds: u32,
-    /// Minimum number of rounds before the figures could stop an entrant; `None` if they could not.
+    /// Minimum number of rounds before the figures could stop a decided entrant or end a decided
+    /// race; `None` if they could do neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
-    /// Reason for the end of the race, and whether it ended by itself.
+    /// Reason for the end of the race; before the end, the state of the race.
     pub ended: String,
     /// Probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,
-    /// The machine.
+    /// Machine on which the race ran.
     pub machine: Machine,
     /// Sensitivity of the race on this machine; `None` if there are too few rounds.
     pub noise_floor: Option<NoiseFloor>,
     /// Remarks on the race as a whole for the reader, such as drift.
     pub remarks: Vec<String>,
-    /// The rows.
+    /// Rows in the order of the plan, one for each entrant that the race tried.
     pub entrants: Vec<EntrantResult>,
 }
 

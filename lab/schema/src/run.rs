@@ -38,7 +38,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Returns the usual name of a signal that ends programs.
+/// Returns the usual name of a signal that often ends programs; `None` for any other signal.
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",
@@ -61,7 +61,8 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// One timed run of the command under one entrant.
+/// One timed run of the command under one entrant. For a server, the wall time is that of its load,
+/// and all other costs are the server's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Number of the round, from 0. Warm-up rounds are not recorded.
@@ -70,7 +71,7 @@ pub struct Run {
     pub position: u32,
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// Time from the moment when the process executed the command until its end was detected.
+    /// Time from the execution of the command until its end was detected.
     pub wall: Nanoseconds,
     /// Processor time in user mode of the child and its waited-for descendants.
     pub user: Nanoseconds,
@@ -88,7 +89,7 @@ pub struct Run {
     pub involuntary_switches: u64,
     /// Way in which the command ended.
     pub ending: Ending,
-    /// SHA-256 of standard output, if outputs are compared.
+    /// SHA-256 of standard output without its masked parts, if outputs are compared.
     pub output: Option<String>,
     /// Last lines of standard error, if the run failed.
     pub stderr_tail: String,
@@ -96,7 +97,7 @@ pub struct Run {
     pub counters: BTreeMap<String, u64>,
     /// Figures that the command printed about itself.
     pub metrics: BTreeMap<String, f64>,
-    /// Number of bytes that were added to the environment for this run.
+    /// Length in bytes of the padding that was added to the environment for this run.
     pub environment_padding: u32,
     /// Programs that outlived the command and were stopped.
     pub detached: Vec<String>,

@@ -16,7 +16,7 @@ pub struct SweptParameter {
 /// One race of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingPoint {
-    /// Cell of the race.
+    /// Cell of the race in its collection.
     pub cell: String,
     /// Value of the curve's parameter.
     pub value: String,
@@ -26,8 +26,8 @@ pub struct ScalingPoint {
     /// Ratio of this race's time to that of the first race, divided by the ratio of their work;
     /// `None` without an interval.
     pub degradation: Option<Factor>,
-    /// Degradation per processor: the degradation times the ratio of the processors that the
-    /// command could use to those of the first race.
+    /// Degradation per processor: the degradation, multiplied by the ratio of this race's usable
+    /// processors to the first race's.
     pub per_processor: Option<Factor>,
 }
 
@@ -46,18 +46,18 @@ pub struct Knee {
 /// Growth of one allocator's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingCurve {
-    /// The allocator.
+    /// Name of the allocator.
     pub allocator: String,
     /// Values of the other parameters, such as `size=64`; empty if there are none.
     pub others: String,
     /// Races, in the order of the values.
     pub points: Vec<ScalingPoint>,
-    /// The knee. `None` if the values are not rising numbers, the work does not grow, or an
-    /// interval is missing.
+    /// The knee. `None` if the values are not rising numbers, every race does equal work, there are
+    /// fewer than two races, or an interval is missing.
     pub knee: Option<Knee>,
 }
 
-/// Results of a sweep.
+/// Joint results of all races of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepResult {
     /// Swept parameters. Every combination of their values is a race.

@@ -11,7 +11,7 @@ pub struct Trial {
     pub wall_s: Vec<f64>,
     /// Failure of the run that did not finish; `None` if all runs finished.
     pub failure: Option<String>,
-    /// Number of times that a run hit the limit on memory, or the limit on memory and swap
+    /// Number of times that the runs hit the limit on memory, or the limit on memory and swap
     /// together.
     pub limit_hits: u64,
     /// Number of processes that were killed because they were out of memory.
@@ -25,7 +25,7 @@ impl Trial {
         self.failure.is_none()
     }
 
-    /// Returns the number of runs, including a failed one.
+    /// Returns the number of runs. A failed run counts, too.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.wall_s.len() + usize::from(!self.survived())
@@ -35,7 +35,7 @@ impl Trial {
 /// Slowdown under a multiple of the smallest limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Multiple {
-    /// Factor on the smallest limit.
+    /// Factor by which the smallest limit is multiplied.
     pub times: f64,
     /// The runs under this limit.
     pub trial: Trial,
@@ -50,7 +50,7 @@ pub struct Multiple {
 /// Result of a search under one allocator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Survival {
-    /// The allocator.
+    /// Name of the allocator.
     pub allocator: String,
     /// Whether swap was available in addition to the limit.
     pub swap: bool,
@@ -70,19 +70,19 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// Minimum number of runs, each with and without a limit, that justifies a slowdown. With fewer
-    /// runs, the slowdown is mostly chance.
+    /// Minimum number of runs with the limit, and of runs without a limit, for a meaningful
+    /// slowdown. With fewer runs, the slowdown is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Returns whether all runs under a limit finished, and are enough runs to show the command's
-    /// slowdown.
+    /// Returns whether all runs under a limit finished, and whether their number suffices to show
+    /// the command's slowdown.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());
         trial.survived() && runs >= Self::FEWEST_RUNS
     }
 
-    /// Returns whether only a single run finished under the smallest limit. Another run might fail.
+    /// Returns whether the smallest limit was tried with a single run. Another run might fail.
     #[must_use]
     pub fn tried_once(&self) -> bool {
         let tried = self.tried();
@@ -106,8 +106,8 @@ impl Survival {
             .unwrap_or_default()
     }
 
-    /// Returns every limit that was tried, sorted by size, without duplicates. A search may end
-    /// with a limit that it has tried before.
+    /// Returns one trial for each limit that was tried, in ascending order of the limits. The trial
+    /// under the smallest limit is in `trials` and in `at`.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {
         let multiples = self.at.iter().map(|at| &at.trial);

@@ -37,6 +37,9 @@ impl Bytes {
     }
 
     /// Returns the amount, rounded up to a multiple of `step`.
+    ///
+    /// # Panics
+    /// When `step` is zero.
     pub fn rounded_up_to(self, step: Self) -> Self {
         Self(self.0.next_multiple_of(step.0))
     }
@@ -53,8 +56,8 @@ impl Nanoseconds {
         self.0 as f64 / 1e9
     }
 
-    /// Returns a duration of `seconds`, rounded to a nanosecond. A negative or undefined duration
-    /// becomes zero.
+    /// Returns a duration of `seconds`, rounded to a nanosecond. A negative value or NaN becomes
+    /// zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
     }
@@ -153,7 +156,8 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// Writes an amount with three significant digits, in the largest unit in which it is at least 1.
+/// Writes an amount in the largest unit in which it is at least 1: with at least three significant
+/// digits, or as a whole number in the smallest unit.
 fn scaled(
     out: &mut fmt::Formatter<'_>,
     amount: u64,

@@ -18,6 +18,6 @@ pub struct WorkloadReport {
     pub operations: u64,
     /// Hash, in hexadecimal, of all data that was read back from allocated memory.
     pub checksum: String,
-    /// Measured figures by name. Each name ends in its unit.
+    /// Measured figures by name. The name of a figure with a unit contains the unit.
     pub figures: BTreeMap<String, f64>,
 }

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 pub struct WriteError {
     /// Path of the file, as the caller gave it.
     pub path: PathBuf,
-    /// Folder in which the file could not be created.
+    /// Folder of the file, or of the link's target if the path is a link.
     pub folder: PathBuf,
     /// Error that the system returned.
     pub source: Error,
@@ -47,7 +47,8 @@ pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     })
 }
 
-/// Explains the system's error on creating `thing` in `folder`, with paths as the caller gave them.
+/// Returns the cause and a remedy for the system's error on creating `thing`, a file or a folder,
+/// in `folder`.
 fn told(thing: &str, folder: &Path, source: &Error) -> String {
     let is_there = folder.is_dir();
     let folder = folder.display();
@@ -86,8 +87,9 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> 
     stream_atomically(path, |sink| sink.write_all(contents)).map(|_| ())
 }
 
-/// Writes the output of `make` to a file like [`write_atomically`], without holding all of it in
-/// memory. If `make` itself fails, returns its failure and does not write the file.
+/// Writes the output of `make` to a file as [`write_atomically`] does, without holding all of the
+/// output in memory. If `make` itself fails, returns its failure and does not replace the file. A
+/// path that is not a regular file may have received a part of the output.
 ///
 /// # Errors
 /// When the file cannot be written, regardless of the outcome of `make`.
@@ -124,7 +126,7 @@ pub fn fill<E>(
     let mut buffer = BufWriter::with_capacity(BUFFER, &mut noted);
     let made = make(&mut buffer);
     let flushed = buffer.flush();
-    // Do not retry the write that failed.
+    // Dropping the buffer itself would retry a failed write.
     drop(buffer.into_parts());
     match noted.error {
         Some(error) => Err(error),
@@ -132,10 +134,10 @@ pub fn fill<E>(
     }
 }
 
-/// Number of bytes that are written in one system call.
+/// Size in bytes of the buffer in front of a sink.
 const BUFFER: usize = 64 << 10;
 
-/// A sink that keeps its own first error, because its user may replace that error with another.
+/// Sink that keeps its first error, because `make` may replace that error with its own.
 struct Noted<W> {
     sink: W,
     error: Option<Error>,
@@ -164,7 +166,8 @@ impl<W: Write> Write for Noted<W> {
 /// Checks whether [`write_atomically`] could write `path` now.
 ///
 /// # Errors
-/// In the cases of [`write_atomically`], except that a lack of disk space is not detected.
+/// In the cases of [`write_atomically`], except that a lack of disk space and an unwritable special
+/// file are not detected.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let target = replaced(path);
     let found = match &target {
@@ -176,7 +179,7 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
 }
 
 /// Returns the path of the file to replace: `path`, or the target if `path` is a link; `None` if
-/// the existing item must not be replaced, such as a pipe or a folder.
+/// the existing item is not a regular file, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),
@@ -216,7 +219,8 @@ mod tests {
     use super::*;
 
     fn folder() -> tempfile::TempDir {
-        // The prefix must differ from the prefix of the temporary files.
+        // Keep `.tmp`, the prefix of temporary files, out of the folder's name: a test searches
+        // messages for it.
         let folder = tempfile::Builder::new().prefix("writing-").tempdir();
         folder.expect("a temporary folder")
     }

@@ -1,6 +1,6 @@
-//! The sequential boundary: the critical value of a standardised difference at each round. With a
-//! look after every round and no last round, the probability of ever crossing the boundary equals
-//! the level.
+//! The sequential boundary: the critical value of a standardised difference at each round. Even
+//! with a look after every round and no last round, the probability of ever crossing the boundary
+//! does not exceed the share of the level that the spending function reaches.
 //!
 //! A spending function (Lan and DeMets 1983) divides the level among the rounds, without a planned
 //! last round. The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal
@@ -27,7 +27,7 @@ const REACH: f64 = 8.0;
 /// A quadrature node of the density of sums that have not crossed the boundary yet.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The sum. The density is symmetric, so only positive sums are stored.
+    /// Sum of the steps so far. The density is symmetric, so only positive sums are stored.
     sum: f64,
     /// The density at the sum, multiplied by the quadrature weight.
     mass: f64,
@@ -45,7 +45,7 @@ pub struct Boundary {
 
 impl Boundary {
     /// Returns a boundary whose first look is after `first` rounds. After round `n` it has spent
-    /// `level` times `spent(n)`. `spent` must increase and stay between 0 and 1.
+    /// `level` times `spent(n)`. `spent` must not decrease, and must stay between 0 and 1.
     pub fn new(level: f64, first: usize, spent: fn(usize) -> f64) -> Self {
         Self {
             first,
@@ -68,7 +68,7 @@ impl Boundary {
         self.critical[look]
     }
 
-    /// Adds the boundary of the next look.
+    /// Adds the critical value of the next look.
     fn extend(&mut self) {
         let rounds = self.first + self.critical.len();
         let scale = (rounds as f64).sqrt();
@@ -99,7 +99,7 @@ impl Boundary {
 
 /// Returns the probability that the next sum lies beyond `limit` in either direction.
 fn crossing(nodes: &[Node], limit: f64) -> f64 {
-    // Only the smallest sums can cross the boundary on the other side.
+    // Only sums near zero can cross the boundary on the opposite side.
     let beyond = |node: &Node| {
         let far = limit + node.sum;
         let other_side = if far < REACH { upper_tail(far) } else { 0.0 };

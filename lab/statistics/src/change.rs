@@ -13,8 +13,8 @@ use crate::rule::FEWEST_ROUNDS;
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
 /// Share of the level that is spent. The rest is a reserve for races that stop when they are
-/// precise: a race whose noise is small by chance stops early. Simulations show that the reserve is
-/// large enough.
+/// precise, because a race whose noise is small by chance stops early. Simulations show that the
+/// reserve is large enough.
 const SPENDABLE: f64 = 0.5;
 
 /// Values of one figure of one entrant in one race, in the order of the rounds.
@@ -40,7 +40,7 @@ impl<'a> Figures<'a> {
 struct Side {
     trimmed: Trimmed,
     freedom: f64,
-    /// Maximum error from the resolution of the figures.
+    /// Maximum error from the resolution of the figures, on the log scale.
     floor: f64,
 }
 
@@ -53,7 +53,7 @@ struct Side {
 /// `resolution` is the step in which the figures were measured, in their own unit. The interval is
 /// never narrower than one step allows. Undefined figures (NaN) are omitted.
 ///
-/// Returns `None` if either side has fewer than [`FEWEST_ROUNDS`] rounds.
+/// Returns `None` if either side has fewer than [`FEWEST_ROUNDS`] rounds with usable figures.
 pub fn change(
     old: Figures<'_>,
     new: Figures<'_>,

@@ -1,4 +1,4 @@
-//! Test whether a series rises or falls over the race.
+//! A test of whether a series rises or falls over the race.
 
 use statrs::function::erf::erfc;
 
@@ -14,9 +14,9 @@ pub struct Drift {
     pub tau: f64,
     /// Two-sided probability of a trend at least this strong in a series without a trend.
     pub p_value: f64,
-    /// Change per round as a fraction of the series' median; 0.001 is 0.1% slower with each round.
-    /// The change is the median slope over all pairs, after Theil and Sen. Zero if the median is
-    /// zero.
+    /// Change per round as a fraction of the series' median; 0.001 is 0.1% more with each round.
+    /// The change is the median slope over all pairs, or over a part of the pairs of a long series,
+    /// after Theil and Sen. Zero if the series' median is zero.
     pub slope_per_round: f64,
 }
 
@@ -52,7 +52,7 @@ pub fn drift(values: &[f64]) -> Option<Drift> {
 }
 
 /// Returns the slopes between pairs of points. A long series uses only pairs that are half the
-/// series apart. The median of these slopes is as accurate, and needs little memory.
+/// series apart. This loses little accuracy and saves memory.
 fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let slope = |early: &(f64, f64), late: &(f64, f64)| (late.1 - early.1) / (late.0 - early.0);
     if points.len() > LONG {
@@ -106,8 +106,8 @@ mod tests {
         let found = drift(&[1.0, 3.0, 2.0, 5.0, 4.0]).expect("five samples");
         assert!((found.tau - 0.6).abs() < 1e-12);
         assert!((found.p_value - 0.2207).abs() < 1e-4, "{}", found.p_value);
-        // The sorted slopes are -1 -1 .5 .667 .75 1 1 1 2 3, with a median of .875. The slope per
-        // round is this median divided by the samples' median, 3.
+        // The sorted slopes are -1 -1 .333 .5 .75 1 1 1.333 2 3, with a median of .875. The slope
+        // per round is this median divided by the samples' median, 3.
         assert!((found.slope_per_round - 0.875 / 3.0).abs() < 1e-12);
     }
 

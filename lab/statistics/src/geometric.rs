@@ -8,9 +8,9 @@ use crate::{Estimate, Interval};
 /// (0.95 is 95%). Returns `None` without ratios.
 ///
 /// The rounds of different races are independent, so the squares of the errors add up. The degrees
-/// of freedom are those of Welch and Satterthwaite (1947). The interval is valid for a single look
-/// at the end, unlike the intervals of [`Rule`](crate::Rule), which hold at every round. It is
-/// never narrower than the resolution of the figures allows.
+/// of freedom are those of Welch (1947) and Satterthwaite (1946). The interval is valid for a
+/// single look at the end, unlike the intervals of [`Rule`](crate::Rule), which hold at every
+/// round. It is never narrower than the resolution of the figures allows.
 pub fn geometric_mean(ratios: &[Estimate], confidence: f64) -> Option<Interval> {
     let count = ratios.len() as f64;
     let square = |one: &Estimate| one.deviation.powi(2) / one.rounds as f64;
@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn a_mean_by_hand() {
-        // Two errors of 0.1 / sqrt(5), divided by 2: 0.0316228. 8 degrees of freedom, t = 2.306004.
+        // Both errors are 0.1 / sqrt(5). The root of the sum of their squares, divided by 2, is
+        // 0.0316228. With 8 degrees of freedom, t = 2.306004.
         let found = geometric_mean(&[estimate(0.5, 0.1), estimate(2.0, 0.1)], 0.95);
         let found = found.expect("two ratios");
         let half = (2.306_004_135 * 0.1 / 5.0_f64.sqrt() / 2.0_f64.sqrt()).exp();

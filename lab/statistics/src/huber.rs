@@ -1,6 +1,6 @@
 //! Huber's estimate of an additive model: the logarithm of a figure is the sum of an effect of its
-//! entrant, an effect of its round, and noise. Residuals are clipped at one scale, so that spikes
-//! do not distort the effects.
+//! entrant, an effect of its round, and noise. Residuals above the scale of the noise are clipped,
+//! so that spikes do not distort the effects.
 
 use crate::median;
 use crate::rounds::Cells;
@@ -24,12 +24,13 @@ const MOST_STEPS: usize = 50;
 /// The fitted effects and the scale of the noise.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fit {
-    /// The effect of each entrant; entrants of one group have the same effect.
+    /// The effect of each entrant. Entrants of one group have the same effect, except that entrant
+    /// 0 of a group differs by the group's shift.
     pub(crate) entrants: Vec<f64>,
     /// The effect of each round.
     pub(crate) rounds: Vec<f64>,
-    /// Standard deviation of the noise, derived from the median absolute residual; zero if nothing
-    /// varies.
+    /// Standard deviation of the noise, derived from the median absolute residual. If the median is
+    /// zero, it is derived from the mean; zero if nothing varies.
     pub(crate) scale: f64,
 }
 
@@ -65,8 +66,8 @@ impl Cells {
         }
     }
 
-    /// Fits the model with `groups`, starting from `fit`. Each step reduces the sum of Huber's
-    /// losses.
+    /// Fits the model with `groups`, starting from `fit`. Each step estimates the scale, and then
+    /// reduces the sum of Huber's losses at that scale.
     pub(crate) fn fit(&self, mut fit: Fit, groups: Groups, space: &mut Space) -> Fit {
         groups.join(&mut fit.entrants);
         for _ in 0..MOST_STEPS {
@@ -84,8 +85,8 @@ impl Cells {
         fit
     }
 
-    /// Returns the residuals of an entrant in units of the clip, between -1 and 1; zero in rounds
-    /// without a figure.
+    /// Returns the clipped residuals of an entrant in units of the clip, from -1 to 1; zero in
+    /// rounds without a figure.
     pub(crate) fn scores<'a>(
         &'a self,
         fit: &'a Fit,
@@ -217,7 +218,8 @@ impl Groups {
         end.min(entrants)
     }
 
-    /// Sets the group's effects to the effect of entrant 1, which has a figure in every round.
+    /// Sets the group's effects to the effect of entrant 1, which has a figure in every round. If
+    /// entrant 0 belongs to the group, adds the shift to its effect.
     fn join(self, effects: &mut [f64]) {
         let common = effects[1];
         effects[self.first..self.end].fill(common);
@@ -232,8 +234,10 @@ mod tests {
     use super::*;
     use crate::Rounds;
 
-    /// Returns a figure of four entrants. Each value is a sum of effects and alternating noise. The
-    /// first two entrants are the baseline and its twin.
+    /// Returns the figures of four entrants in 15 rounds. The logarithm of a figure is the sum of
+    /// an entrant's effect, a round's effect, and noise that repeats every five rounds. The
+    /// logarithm of entrant 2 in round 4 also has `spike`. The first two entrants are the baseline
+    /// and its twin.
     fn figures(spike: f64) -> Vec<Vec<f64>> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.0];
         let figure = |entrant: usize, round: usize| {

@@ -11,7 +11,7 @@ use crate::{mean, standard_deviation};
 /// An estimate with a confidence interval at the requested level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate.
+    /// Point estimate, which lies inside the interval.
     pub estimate: f64,
     /// The lower end.
     pub low: f64,
@@ -20,7 +20,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the interval in another unit, or corrected by a known factor.
+    /// Multiplies the interval by a positive factor, to convert its unit or to correct it.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -124,8 +124,9 @@ mod tests {
 
     #[test]
     fn a_ratio_by_hand() {
-        // Means 12 and 6, deviations 2 and 1 over 4 samples each. Both relative errors are 1/12, so
-        // there are 6 degrees of freedom, t = 2.446912, and the half-width is sqrt(2)/12 * t.
+        // Means 12 and 6, deviations sqrt(8/3) and sqrt(2/3) over 4 samples each. Both relative
+        // errors are sqrt(8/3) / 2 / 12, so there are 6 degrees of freedom and t = 2.446912. The
+        // half-width is t times sqrt(2) times the relative error.
         let first = [10.0, 12.0, 12.0, 14.0];
         let second = [5.0, 6.0, 6.0, 7.0];
         let found = ratio_of_means(&first, &second, 0.95).expect("two series");

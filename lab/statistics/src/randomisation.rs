@@ -16,8 +16,8 @@ use crate::rounds::Cells;
 const MOST_ALIKE: usize = 3;
 
 /// Number of steps into which scores between 0 and the clip are divided, summed over all rounds.
-/// `STEPS` is the maximum for one round. Rounding to steps precedes the test, so the test stays
-/// exact.
+/// `STEPS` contains the minimum and the maximum for one round. Rounding to steps precedes the test,
+/// so the test stays exact.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
@@ -39,8 +39,8 @@ const NEAR: f64 = 0.01;
 const NARROW: f64 = 0.002;
 const MOST_TRIALS: usize = 40;
 
-/// Maximum number of times that the trial distance grows before an end counts as unreachable.
-/// `GROWTH` contains the smallest and the largest growth factor.
+/// Maximum number of trial distances before an end counts as unreachable. `GROWTH` contains the
+/// smallest and the largest growth factor.
 const MOST_GROWTHS: usize = 8;
 const GROWTH: [f64; 2] = [1.2, 2.0];
 
@@ -97,7 +97,7 @@ impl<'a> Randomisation<'a> {
 
     /// Returns the distance from the estimate to the first rejected value in one direction (1 or
     /// -1). There, the tail of the test equals that of the normal distribution at `critical`.
-    /// Returns `None` if no value is rejected.
+    /// Returns zero if there is no noise, and `None` if the trials find no rejected value.
     pub(crate) fn distance(
         &mut self,
         [centre, noise]: [f64; 2],
@@ -178,8 +178,8 @@ impl<'a> Randomisation<'a> {
     }
 }
 
-/// Returns the probability that the drawn scores deviate from their expected sum by at least
-/// `total`, in the direction of its sign.
+/// Returns the probability that the sum of one random score per round deviates from its expected
+/// value by at least `total`, in the direction of the sign of `total`.
 fn tail(draws: &[Draw], total: f64) -> f64 {
     let side = if total < 0.0 { -1 } else { 1 };
     let greatest = |draw: &Draw| {
@@ -195,7 +195,7 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     if least > f64::from(most) {
         return 0.0;
     }
-    // Maximum distance of a sum of draws below the greatest sum.
+    // Maximum distance below the greatest sum at which a sum of draws still counts.
     let room = (f64::from(most) - least) as usize;
     let mut now = vec![0.0; room + 1];
     let mut next = now.clone();
@@ -225,11 +225,12 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     now[..=reach].iter().sum()
 }
 
-/// A distance and the excess at that distance.
+/// A distance from the estimate, and the excess of the test's deviate over the critical value
+/// there.
 type Trial = (f64, f64);
 
 /// Finds the greatest trial distance without excess and the smallest trial distance with excess,
-/// starting from `guess`. Returns `None` if the excess never reaches zero. At distance zero the
+/// starting from `guess`. Returns `None` if no trial's excess reaches zero. At distance zero the
 /// excess is `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
@@ -267,7 +268,8 @@ fn crossing([mut inside, mut outside]: [Trial; 2], mut excess: impl FnMut(f64) -
         } else {
             inside = (distance, found);
         }
-        // Halve the value at the end that did not move, so that the other end moves past the zero.
+        // If the same end has moved twice in a row, halve the value at the other end. The next
+        // trial is then closer to that other end, so that it moves, too.
         if last_was_outside == Some(is_outside) {
             if is_outside {
                 inside.1 /= 2.0;

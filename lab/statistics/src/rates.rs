@@ -7,7 +7,7 @@ use crate::{mean, standard_deviation};
 
 /// Returns the exact upper bound (Clopper and Pearson, one-sided) on the probability of an event
 /// that happened `count` times in `of` trials. `confidence` is, for example, 0.95. The bound is 1
-/// if there are no trials, or if `count` is not less than `of`.
+/// if there are no trials, if `count` is not less than `of`, or if `confidence` is NaN.
 pub fn upper_bound(count: u64, of: u64, confidence: f64) -> f64 {
     if count >= of || confidence.is_nan() {
         return 1.0;
@@ -19,7 +19,7 @@ pub fn upper_bound(count: u64, of: u64, confidence: f64) -> f64 {
 /// Welch's t-test of two independent series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
-    /// The statistic.
+    /// Test statistic, positive if the mean of the first series is larger.
     pub t: f64,
     /// The degrees of freedom, after Welch and Satterthwaite.
     pub degrees_of_freedom: f64,

@@ -16,7 +16,7 @@ pub struct Rounds<'a> {
 /// entrants, the twin of the second, all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
-    /// The number of rounds.
+    /// Number of rounds that the two compared entrants share.
     pub(crate) rounds: usize,
     /// Number of leading entrants whose figures are exchangeable if the two compared entrants are
     /// equal.
@@ -36,8 +36,8 @@ impl<'a> Rounds<'a> {
     /// `twin` contains the positions of the baseline and its twin, which are the same allocator.
     /// `resolution` is the step in which the figures were measured, in their own unit: a page for
     /// memory, a clock tick for times, 1 for counts. A figure below one step counts as one step,
-    /// and no interval is narrower than one step allows. With a resolution of zero, figures that
-    /// are not positive are omitted.
+    /// and no interval is narrower than one step allows. Negative figures are omitted, and with a
+    /// resolution of zero also figures of zero.
     pub fn new(
         entrants: impl IntoIterator<Item = &'a [f64]>,
         twin: Option<[usize; 2]>,
@@ -58,8 +58,8 @@ impl<'a> Rounds<'a> {
 
     /// Returns the figures of all entrants in the rounds that `own` and `other` share.
     pub(crate) fn cells(&self, own: usize, other: usize) -> Cells {
-        // Later rounds of other entrants must not change the estimate of an entrant that ran fewer
-        // rounds.
+        // Use only the rounds that both ran. Later rounds of other entrants must not change the
+        // estimate of an entrant that ran fewer rounds.
         let ran = self.figures[own].len().min(self.figures[other].len());
         let both = |round: &usize| (self.logs[own][*round] + self.logs[other][*round]).is_finite();
         let rounds: Vec<usize> = (0..ran).filter(both).collect();
@@ -97,7 +97,7 @@ impl<'a> Rounds<'a> {
 }
 
 impl Cells {
-    /// Returns the number of entrants.
+    /// Returns the number of entrants; zero if the two compared entrants share no round.
     pub(crate) fn entrants(&self) -> usize {
         self.logs.len().checked_div(self.rounds).unwrap_or(0)
     }
@@ -122,7 +122,8 @@ impl Cells {
     /// exchangeable entrants have a small sum.
     #[cfg(any(test, feature = "benchmark"))]
     pub(crate) fn is_near(&self, log_ratio: f64) -> bool {
-        /// Limit of the sum, in standard deviations. Critical values are twice as large.
+        /// Limit of the sum, in standard deviations. At usual levels, critical values are about
+        /// twice as large.
         const NEAR: f64 = 1.5;
         let own = self.row(0).0;
         let difference = |round: usize| {

@@ -35,9 +35,9 @@ const MOST_MORE_ROUNDS: usize = 1_000;
 
 /// The probability of false verdicts, and the number of comparisons that share it.
 ///
-/// With probability `1 - alpha`, every interval of every comparison at every round contains the
-/// true ratio. A user may look after each round, stop at any time, and read the whole table.
-/// Cloning is cheap, and clones share the computed boundary.
+/// With a probability of at least `1 - alpha`, every interval of every comparison at every round
+/// contains the true ratio. A user may look after each round, stop at any time, and read the whole
+/// table. Cloning is cheap, and clones share the computed boundary.
 #[derive(Clone, Debug)]
 pub struct Rule {
     alpha: f64,
@@ -57,7 +57,7 @@ struct State {
 struct Critical {
     /// Critical value of the standard normal distribution.
     normal: f64,
-    /// Critical value of Student's t with an equal tail.
+    /// Critical value of Student's t with the same tail probability.
     student: f64,
 }
 
@@ -126,8 +126,9 @@ impl Estimate {
     }
 }
 
-/// Returns the estimate with the median noise, among those with the most rounds. Returns `None`
-/// without estimates.
+/// Returns the estimate with the median noise, among those with the most rounds. For an even number
+/// of estimates, the deviation is the mean of the two middle ones. Returns `None` without
+/// estimates.
 ///
 /// This median is more reliable than a single estimate of the noise. A rival that left early has
 /// fewer rounds, so its estimate does not describe the end of the race.
@@ -145,8 +146,9 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 }
 
 impl Rule {
-    /// Returns a rule with family-wise error `alpha`, clamped to the range from 1e-6 to 0.5.
-    /// `comparisons`, at least 1, is the number of entrants that are compared with the baseline.
+    /// Returns a rule with family-wise error `alpha`, clamped to the range from 1e-6 to 0.5; NaN
+    /// counts as 0.05. `comparisons`, at least 1, is the number of entrants that are compared with
+    /// the baseline.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {
             0.05
@@ -235,8 +237,8 @@ impl Rule {
         })
     }
 
-    /// Returns the critical value of the randomisation test; `None` if its tail cannot become small
-    /// enough.
+    /// Returns the critical value of the randomisation test; `None` if there are too few rounds, or
+    /// if its tail cannot become small enough.
     fn critical_of_test(&self, cells: &Cells) -> Option<f64> {
         let normal = self.by_rounds(cells.rounds).normal;
         let reached = reaches(cells.rounds, cells.least_tail(), normal);
@@ -245,7 +247,7 @@ impl Rule {
 
     /// Estimates the number of further rounds that would show a difference of `difference` (0.01 is
     /// 1%) with a probability of 80%, if the noise stays the same. Returns `None` if that number is
-    /// unreasonably large.
+    /// unreasonably large, or if the difference is within the resolution.
     pub fn rounds_to_show(&self, estimate: &Estimate, difference: f64) -> Option<usize> {
         let wanted = difference.abs().ln_1p();
         let most = estimate.rounds + MOST_MORE_ROUNDS;

@@ -1,4 +1,4 @@
-//! The questions that a race has answered: the beaten rivals, and the decided rivals.
+//! Finds the rivals that other entrants beat, and the rivals about which the race has decided.
 //!
 //! All intervals against the baseline are simultaneous at every look, so conclusions from several
 //! of them are valid together. A rival whose interval lies wholly below another's has the smaller
@@ -48,15 +48,16 @@ impl Range {
         }
     }
 
-    /// Returns whether the interval answers the question of a relevant difference: it excludes 1,
-    /// or it lies within `margin` of 1 (0.02 is 2%).
+    /// Returns whether the interval decides if the difference from the baseline is relevant: it
+    /// excludes 1, or it lies within `margin` of 1 (0.02 is 2%).
     pub fn answers(&self, margin: f64) -> bool {
         let near = self.low >= 1.0 / (1.0 + margin) && self.high <= 1.0 + margin;
         self.high < 1.0 || self.low > 1.0 || near
     }
 }
 
-/// Returns whether every judged interval of a rival answers its question.
+/// Returns whether every judged interval of a rival exists, and excludes 1 or lies within `margin`
+/// of 1 (0.02 is 2%).
 pub fn is_decided(standing: &Standing, margin: f64) -> bool {
     standing
         .iter()

@@ -56,8 +56,9 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
 /// deviations (1.4826 times the median absolute deviation). Such outliers are marked, and never
 /// removed.
 ///
-/// If more than half of the samples are equal, this deviation is zero. It is then replaced by the
-/// mean absolute deviation, so that a difference of one page does not easily make an outlier.
+/// If more than half of the samples are equal, this deviation is zero. It is then replaced by
+/// 1.2533 times the mean absolute deviation, so that a difference of one page does not easily make
+/// an outlier.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let (Some(centre), Some(spread)) = (median(values), median_absolute_deviation(values)) else {
         return Vec::new();
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn an_outlier_is_flagged_by_its_place_among_all_samples() {
-        // The median is 10 and the deviation 1.4826, so samples more than 7.4 from 10 are outliers.
+        // The median is 10.5 and the robust deviation 1.4826, so samples more than 7.4 from 10.5
+        // are outliers.
         let values = [9.0, f64::NAN, 10.0, 11.0, 17.0, 18.0, 10.0, 9.0, 11.0];
         assert_eq!(outliers(&values), vec![5]);
     }

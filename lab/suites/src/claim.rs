@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// Name that stands for all entrants of the document that raced.
 pub(crate) const EVERYONE: &str = "*";
 
-/// A published claim, in heapdrome's own words.
+/// A published claim, in heapdrome's own words, or a target of heapdrome's own allocators.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -15,9 +15,10 @@ pub struct Claim {
     pub claim: String,
     /// The part of the document that makes the claim.
     pub source: String,
-    /// The test of the claim.
+    /// Test that decides the claim from races or counts, or the reason why there is none.
     pub test: Test,
-    /// Paths and headings in documents that explain the missed target and the attempts to reach it.
+    /// Paths and headings of documents that explain why the claim does not hold. The verdict names
+    /// them if the claim does not hold or is undecided.
     #[serde(default)]
     pub see: Vec<String>,
 }
@@ -26,7 +27,7 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
-    /// The names of the cells.
+    /// Names of the suite's cells whose races count.
     pub cells: Vec<String>,
     /// The values of the swept parameter; empty for all values that were run.
     #[serde(default)]
@@ -34,7 +35,8 @@ pub struct Scope {
     /// The number of comparisons for which the claim must hold.
     #[serde(default)]
     pub holds_for: HoldsFor,
-    /// The intervals that are simultaneously valid.
+    /// The intervals that are simultaneously valid. Only [`Test::Ratio`] uses this field; the
+    /// intervals of all other tests are valid for the whole claim.
     #[serde(default)]
     pub family: Family,
 }
@@ -61,18 +63,19 @@ pub enum HoldsFor {
     Most,
     /// At least one comparison.
     Some,
-    /// Every comparison, but an unclear comparison counts as agreeing. An interval that lies wholly
-    /// outside the range contradicts the claim.
+    /// Every comparison, but an unclear interval counts as agreeing. An interval that lies wholly
+    /// outside the range contradicts the claim. A comparison without an interval leaves the claim
+    /// undecided.
     Uncontradicted,
 }
 
-/// The range in which a figure must lie. A missing end means no bound.
+/// The range in which a figure must lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
-    /// The lower end.
+    /// Exclusive lower end; `None` for no bound.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Exclusive upper end; `None` for no bound.
     pub high: Option<f64>,
 }
 
@@ -83,7 +86,7 @@ pub(crate) enum Side {
     Inside,
     /// Wholly outside the range.
     Outside,
-    /// Neither wholly inside nor wholly outside.
+    /// Neither wholly inside nor wholly outside, or an end of the interval is not a number.
     Unclear,
 }
 
@@ -116,107 +119,109 @@ pub struct Sizes {
     pub size: String,
 }
 
-/// The test of a claim.
+/// Statement that a claim makes about races or counts.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
     /// The ratio of one entrant's figure to another's, within the rounds, lies in a range.
     Ratio {
-        /// Name of the figure.
+        /// Name of the compared figure.
         figure: String,
-        /// The entrants, by the document's names.
+        /// Entrants that are compared, by the document's names.
         of: Vec<String>,
-        /// The entrants with which each entrant of `of` is compared; `*` for all others of the
-        /// document that raced.
+        /// Entrants with which each entrant of `of` is compared; `*` for all others of the document
+        /// that raced.
         to: Vec<String>,
-        /// The races.
+        /// Races in which the entrants are compared.
         #[serde(rename = "in")]
         scope: Scope,
-        /// The range.
+        /// Range in which each ratio must lie.
         range: Range,
     },
     /// The geometric mean over all races of the ratio of one entrant's figure to another's lies in
     /// a range.
     Mean {
-        /// Name of the figure.
+        /// Name of the compared figure.
         figure: String,
-        /// The entrants.
+        /// Entrants that are compared, by the document's names.
         of: Vec<String>,
-        /// The entrants with which each of `of` is compared; `*` for all others of the document
+        /// Entrants with which each entrant of `of` is compared; `*` for all others of the document
         /// that raced.
         to: Vec<String>,
         /// Whether one mean is computed, with the entrant of `to` that has the smallest figure in
         /// each race, instead of one mean for each entrant of `to`.
         #[serde(default)]
         least: bool,
-        /// The races.
+        /// Races over which the mean is taken.
         #[serde(rename = "in")]
         scope: Scope,
-        /// The range.
+        /// Range in which each mean must lie.
         range: Range,
     },
     /// The mean of a figure lies in a range.
     Figure {
-        /// Name of the figure.
+        /// Name of the figure whose mean is tested.
         figure: String,
-        /// The entrants; `*` for all entrants of the document that raced.
+        /// Entrants by the document's names; `*` for all entrants of the document that raced.
         of: Vec<String>,
-        /// The races.
+        /// Races in which each mean is tested.
         #[serde(rename = "in")]
         scope: Scope,
-        /// The range.
+        /// Range in which each mean must lie.
         range: Range,
     },
     /// The ratio of one figure to another of the same entrant lies in a range.
     Share {
-        /// Name of the figure.
+        /// Name of the figure that is divided.
         figure: String,
         /// Name of the figure by which the first one is divided.
         whole: String,
-        /// The entrants.
+        /// Entrants by the document's names.
         of: Vec<String>,
-        /// The races.
+        /// Races in which each ratio is tested.
         #[serde(rename = "in")]
         scope: Scope,
-        /// The range.
+        /// Range in which each ratio must lie.
         range: Range,
     },
     /// The degradation (extra cost of parallel work) of some entrants lies in a range.
     Degradation {
-        /// The entrants.
+        /// Entrants by the document's names.
         of: Vec<String>,
-        /// The cells.
+        /// Cells whose times and sizes give the degradation.
         between: Sizes,
-        /// The range.
+        /// Range in which each degradation must lie.
         range: Range,
     },
     /// The fastest entrant has the degradation closest to 1.
     FastestIsClosest {
-        /// The cells. The times in the larger one determine the fastest entrant.
+        /// Cells that give the degradation. The times in the large cell determine the fastest
+        /// entrant.
         between: Sizes,
     },
     /// The ratio of the large cell's data to the small cell's lies in a range.
     DataRatio {
-        /// The cells.
+        /// Cells whose data are compared.
         between: Sizes,
-        /// The range.
+        /// Range in which the ratio must lie.
         range: Range,
     },
-    /// The fast paths of some of heapdrome's own allocators match their stored instruction counts.
+    /// The fast paths of some of heapdrome's own allocators stay within their stored instruction
+    /// counts.
     FastPath {
-        /// The allocators.
+        /// Names of the allocators whose fast paths are counted.
         of: Vec<String>,
     },
     /// Every entrant of `of` catches more kinds of misuse than every entrant of `to`.
     Misuse {
-        /// The entrants.
+        /// Entrants by the document's names.
         of: Vec<String>,
-        /// The entrants that each entrant of `of` must surpass.
+        /// Entrants that each entrant of `of` must surpass.
         to: Vec<String>,
     },
     /// No race can decide the claim here.
     Untestable {
-        /// The reason.
+        /// Reason that the report gives to the reader.
         reason: String,
     },
 }

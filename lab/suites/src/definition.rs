@@ -16,7 +16,7 @@ use crate::{PublishedTable, SuiteError};
 pub struct Suite {
     /// Name on the command line.
     pub name: String,
-    /// Former names.
+    /// Former names, which still select the suite.
     #[serde(default)]
     pub formerly: Vec<String>,
     /// Heading of the suite's report.
@@ -30,7 +30,7 @@ pub struct Suite {
     /// Whether the suite runs only if it is named, and not as part of `all`.
     #[serde(default)]
     pub apart: bool,
-    /// The allocators.
+    /// Allocators that take part in the suite's races.
     #[serde(rename = "entrant")]
     pub entrants: Vec<Entrant>,
     /// The races, in the order in which they run.
@@ -69,7 +69,7 @@ pub struct Document {
 pub struct Entrant {
     /// Name of the allocator in the document.
     pub name: String,
-    /// Name of the allocator in the registry.
+    /// Name of the allocator in the registry; `None` if the entrant is unavailable.
     pub allocator: Option<String>,
     /// Reason why the entrant is unavailable. For an entrant with an allocator, this is shown only
     /// if the registry does not know the allocator.
@@ -95,7 +95,7 @@ pub struct Cell {
     pub name: String,
     /// A description for progress and tables.
     pub title: String,
-    /// The workload.
+    /// Name of the workload that the races run.
     pub workload: String,
     /// Parameters at every scale, as `name=value`.
     #[serde(default)]
@@ -112,11 +112,11 @@ pub struct Cell {
     /// Number of untimed runs for each allocator that measure the memory of the process tree.
     #[serde(default)]
     pub memory_runs: u32,
-    /// The form that takes a few minutes. Without it, the quick scale omits the cell.
+    /// Form for the quick scale, which takes a few minutes; `None` omits the cell at this scale.
     pub quick: Option<Form>,
-    /// The usual form.
+    /// Form for the usual scale; `None` omits the cell at this scale.
     pub usual: Option<Form>,
-    /// The document's own form.
+    /// Form with the document's own parameters; `None` omits the cell at the published scale.
     pub published: Option<Form>,
 }
 
@@ -124,11 +124,11 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// The parameter.
+    /// Name of the parameter.
     pub parameter: String,
-    /// Values of the parameter.
+    /// Values that are run on every machine.
     pub values: Vec<u64>,
-    /// Values of the parameter that require a machine with at least that many processors.
+    /// Further values. Each is run only on a machine with at least this number of processors.
     #[serde(default)]
     #[serde(rename = "with-as-many-processors")]
     pub with_as_many_processors: Vec<u64>,
@@ -146,7 +146,7 @@ pub struct Form {
     /// Maximum number of rounds. If set, an entrant stops once every target on it is decided, and
     /// the race ends once all entrants have stopped.
     pub most_rounds: Option<u32>,
-    /// The values of the sweep, if they differ from the cell's.
+    /// Values that replace all values of the cell's sweep; `None` keeps the sweep's values.
     pub values: Option<Vec<u64>>,
 }
 
@@ -184,7 +184,7 @@ impl Suite {
         }
     }
 
-    /// Returns a name that occurs twice, if there is one.
+    /// Describes a name that two cells or two entrants share, if there is one.
     fn twice(&self) -> Option<String> {
         let cells = self.cells.iter().map(|cell| ("cell", &cell.name));
         let entrants = self.entrants.iter().map(|one| ("entrant", &one.name));
@@ -195,7 +195,7 @@ impl Suite {
             .map(|(what, name)| format!("the {what} {name} occurs twice"))
     }
 
-    /// Returns an entrant that has neither an allocator nor a reason for its absence, if there is
+    /// Describes an entrant that has neither an allocator nor a reason for its absence, if there is
     /// one.
     fn unfounded_entrant(&self) -> Option<String> {
         let entrant = self
@@ -208,7 +208,7 @@ impl Suite {
         ))
     }
 
-    /// Returns a reference to a cell or an entrant that does not exist, if there is one.
+    /// Describes a reference to a cell or an entrant that does not exist, if there is one.
     fn unknown_reference(&self) -> Option<String> {
         let of_tables = self.tables.iter().flat_map(TablePlan::cells);
         let tests = || self.claims.iter().chain(&self.targets);
@@ -240,7 +240,7 @@ impl Suite {
         })
     }
 
-    /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid.
+    /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid or not set.
     fn bad_most(&self, cell: &Cell, form: &Form) -> Option<String> {
         let most = form.most_rounds?;
         let why = if most <= form.rounds {
@@ -263,7 +263,7 @@ impl Suite {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// Returns the entrant with this document name.
+    /// Returns the entrant with this name in the document.
     pub fn entrant(&self, name: &str) -> Option<&Entrant> {
         self.entrants.iter().find(|one| one.name == name)
     }

@@ -12,11 +12,12 @@ use crate::{Entrant, Suite};
 /// An entrant, with its name in the registry.
 pub(crate) type Available<'a> = (&'a Entrant, &'a str);
 
-/// Probability that any interval of one column of a table excludes the true figure.
+/// Maximum probability that at least one interval of a claim, or of one figure of a race in a
+/// table, excludes the true figure.
 pub const ALPHA: f64 = 0.05;
 
-/// Returns the rule for this number of comparisons. Its boundary is computed only once, because a
-/// report needs the same rule for hundreds of races.
+/// Returns the decision rule for this number of simultaneous comparisons. Each rule is computed
+/// only once, because a report needs the same rule for hundreds of races.
 pub fn rule(comparisons: usize) -> Rule {
     static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
     let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,13 +49,13 @@ pub(crate) fn takes_part(member: &Member, entrant: &Available<'_>) -> bool {
     rows.any(|row| row.allocator == entrant.1)
 }
 
-/// Returns the samples of an allocator's figure in a race, if its row is valid.
+/// Returns the samples of an allocator's figure in a race, if its row is valid and has the figure.
 pub(crate) fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
     member.result.row(allocator)?.samples(figure)
 }
 
 /// Returns the samples of an allocator's figure in the rounds that every entrant ran, if its row is
-/// valid.
+/// valid and has the figure.
 pub(crate) fn first_rounds_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
     figure_of(member, allocator, figure).map(|samples| member.result.first_rounds(samples))
 }
@@ -69,8 +70,8 @@ pub(crate) enum Span {
 }
 
 /// Returns the ratio of one allocator's figure to another's, compared within the rounds of a race.
-/// All other entrants help to estimate the effect of each round. Returns `None` if a row is
-/// invalid, or there are too few rounds.
+/// All other entrants help to estimate the effect of each round. Returns `None` if a row is invalid
+/// or lacks the figure, or there are too few rounds.
 pub(crate) fn compare(
     member: &Member,
     rule: &Rule,
@@ -106,7 +107,7 @@ pub(crate) fn compare(
 /// The ratio of one allocator's figure to another's, within the rounds of one race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The other allocator.
+    /// Entrant with which the allocator is compared.
     pub(crate) other: Available<'a>,
     /// Ratio of the means, for any number of rounds.
     pub(crate) bare: f64,
@@ -125,7 +126,8 @@ impl Pair<'_> {
     }
 }
 
-/// Compares an allocator with each of `to` that has a valid row. The intervals are simultaneous.
+/// Compares an allocator with each other allocator of `to` that has a valid row with the figure.
+/// Returns an empty list if the allocator itself has no such row. The intervals are simultaneous.
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,
@@ -165,7 +167,8 @@ fn pairs_within<'a>(
     others.into_iter().filter_map(pair).collect()
 }
 
-/// Returns the entrant of `to` with the smallest median of a figure in a race.
+/// Returns the entrant of `to` with the smallest median of a figure in the rounds that every
+/// entrant ran; `None` if no valid row has the figure.
 pub(crate) fn least<'a>(
     member: &Member,
     to: &[Available<'a>],

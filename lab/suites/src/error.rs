@@ -10,11 +10,11 @@ pub enum SuiteError {
         "no such suite: {name}{hint}; available: {known}, lgalloc, and files such as ./mine.toml"
     )]
     Unknown {
-        /// The name.
+        /// Name that was requested.
         name: String,
-        /// The closest name, if one is similar.
+        /// Suggestion ` (did you mean NAME?)`; empty if no name is similar.
         hint: String,
-        /// Every name.
+        /// Names of all suites, separated by commas.
         known: String,
     },
     /// The text is not a suite.
@@ -25,7 +25,7 @@ pub enum SuiteError {
     Contradiction {
         /// Name of the suite.
         suite: String,
-        /// The contradiction.
+        /// Description of the contradiction.
         reason: String,
     },
     /// No suite has the requested cell.
@@ -33,7 +33,7 @@ pub enum SuiteError {
     UnknownCell {
         /// Cell that was requested.
         asked: String,
-        /// Names of the existing cells.
+        /// Names of the existing cells, separated by commas.
         known: String,
     },
 }

@@ -1,8 +1,8 @@
-//! The races of a cell, and the reason why a row is missing.
+//! The races of a cell, and the reason why a figure is missing.
 
 use heapdrome_schema::{Member, RaceResult, Status};
 
-/// Returns, in words, the reason why an allocator has no valid row.
+/// Returns, in words, the reason why an allocator has no valid row, or lacks a figure.
 pub(crate) fn missing(result: &RaceResult, allocator: &str) -> &'static str {
     let row = result
         .entrants

@@ -13,8 +13,8 @@ pub use kind::{Kind, kinds};
 /// The name of the misuse suite.
 pub const MISUSE: &str = "misuse";
 
-/// Returns the score of each allocator, the best first, and a table for each group of kinds. `time`
-/// and `memory` are the limits of each program.
+/// Returns a table of scores, the best allocator first, and a table for each group of kinds in
+/// `runs`. `time` and `memory` are the limits of each program.
 pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<Table> {
     let allocators = by_score(runs);
     let (heads, rows) = scores(runs);
@@ -41,8 +41,8 @@ fn count(runs: &[MisuseRun], allocator: &str, outcomes: &[MisuseOutcome]) -> usi
 
 const DETECTED: &[MisuseOutcome] = &[MisuseOutcome::Detected, MisuseOutcome::Warned];
 
-/// Sorts the allocators by the number of detected kinds, then by kinds for which the program was
-/// killed, then by least harm.
+/// Returns the allocators, the best first: those with the most detected kinds, then those with the
+/// most kinds for which the program was killed, then those with the fewest harmful kinds.
 fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
@@ -60,7 +60,7 @@ fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     names
 }
 
-/// Number of kinds of misuse that an allocator caught, and number of kinds that were tried with it.
+/// Number of kinds of misuse that an allocator caught, and number of kinds that were run with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caught {
     detected: usize,
@@ -88,8 +88,8 @@ impl fmt::Display for Caught {
     }
 }
 
-/// Returns the numbers of kinds that an allocator caught and that were tried; `None` if none was
-/// tried.
+/// Returns the numbers of kinds that an allocator caught and that were run with it; `None` if none
+/// was run.
 pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
     let kinds = runs.iter().filter(|run| run.allocator == allocator).count();
     (kinds > 0).then(|| Caught {
@@ -194,7 +194,7 @@ fn cell(run: &MisuseRun) -> String {
     }
 }
 
-/// Shortens `killed by SIGSEGV` to `SEGV`.
+/// Shortens `killed by SIGSEGV` to `SEGV`, and any other ending to `status` with its last word.
 fn short(ending: Ending) -> String {
     let text = ending.to_string();
     let last = text.rsplit(' ').next().unwrap_or_default();

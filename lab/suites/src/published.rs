@@ -7,17 +7,18 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTable {
-    /// The title.
+    /// Title that is printed above the table, after the suite's name.
     pub title: String,
-    /// Place of publication, and the machine.
+    /// Place of publication, and the machine on which the figures were measured.
     pub source: String,
-    /// Title of the measured table after which this table is printed; `None` to print it last.
+    /// Title of the measured table after which this table is printed, if that table has rows;
+    /// `None` to print it last.
     pub after: Option<String>,
-    /// Heads of the columns.
+    /// Column heads.
     pub heads: Vec<String>,
-    /// Rows of the table.
+    /// Rows, each with one cell for every head.
     pub rows: Vec<Vec<String>>,
-    /// Notes for the reader.
+    /// Notes that are printed under the table.
     #[serde(default)]
     pub notes: Vec<String>,
 }

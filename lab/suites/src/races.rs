@@ -7,18 +7,18 @@ use heapdrome_schema::{Member, RaceResult, Scale};
 use crate::definition::{Cell, Form};
 use crate::{Entrant, Suite, SuiteError};
 
-/// A race of a suite.
+/// A race of a suite, with all settings that a run needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
     /// Suite and cell, such as `rpmalloc/16-1000`.
     pub cell: String,
-    /// A description for progress.
+    /// Description that progress messages show.
     pub title: String,
-    /// The workload.
+    /// Name of the workload that the race runs.
     pub workload: String,
     /// Parameters of the workload.
     pub words: Vec<String>,
-    /// The value of the parameter that the cell sweeps.
+    /// The value of the parameter that the cell sweeps; `None` without a sweep.
     pub swept: Option<u64>,
     /// Whether the swept parameter is the number of threads. If so, the race uses one processor for
     /// each thread.
@@ -31,9 +31,10 @@ pub struct Race {
     pub rounds: u32,
     /// Maximum number of rounds. If set, an entrant stops once every target on it is decided.
     pub most_rounds: Option<u32>,
-    /// Number of untimed runs that measure memory.
+    /// Number of untimed runs for each allocator that measure memory.
     pub memory_runs: u32,
-    /// Number of operations in the published form, divided by the number in one run.
+    /// Number of operations in the published form, divided by the number in one run of this race;
+    /// `None` if either is unknown.
     pub factor: Option<f64>,
 }
 
@@ -52,7 +53,7 @@ pub struct Selection<'a> {
 }
 
 impl Suite {
-    /// Returns the races to run. The caller determines the available allocators; see
+    /// Returns the races to run. The caller marks unavailable allocators beforehand with
     /// [`Suite::take`].
     pub fn races(&self, selection: &Selection<'_>) -> Vec<Race> {
         let mut races = Vec::new();
@@ -163,14 +164,15 @@ impl Suite {
 /// The smallest form of a race, for estimating the race's time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
-    /// The race.
+    /// Race with the parameters of the smallest form.
     pub race: Race,
     /// Number of operations of the estimated race, divided by the number in `race`.
     pub times: f64,
 }
 
-/// Returns the smallest form of `race`, for estimating the time of `race`; `None` if the number of
-/// operations of `race` is unknown.
+/// Returns the smallest form of `race`, for estimating the time of `race`. Returns `None` if
+/// `suites` lacks the cell, if the cell has neither a quick nor a usual form, or if the ratio of
+/// the numbers of operations is unknown.
 pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
     let (suite, cell) = race.cell.split_once('/')?;
     let suite = suites.iter().find(|one| one.name == suite)?;
@@ -204,7 +206,8 @@ impl Race {
         }
     }
 
-    /// Returns whether a collection's member is the result of this race.
+    /// Returns whether a collection's member is the result of this race: of its cell, swept value,
+    /// workload and parameters.
     pub fn is(&self, member: &Member) -> bool {
         member.cell == self.cell
             && member.swept == self.swept

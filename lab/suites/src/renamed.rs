@@ -1,4 +1,4 @@
-//! Former names of suites. A renamed suite keeps its former name for one release.
+//! Former names of suites. Users can select a renamed suite by its former name for one release.
 
 use std::borrow::Cow;
 

@@ -5,14 +5,14 @@ use heapdrome_schema::{Absent, ClaimResult, Collection, Member, Scale, Table};
 use crate::races::check_only;
 use crate::{Entrant, Suite, SuiteError, claims, tables};
 
-/// The evaluation of a suite's races.
+/// The evaluation of the races of suites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// The tables. Each published table follows the measured table to which it belongs.
+    /// Tables of all suites. Each published table follows the measured table to which it belongs.
     pub tables: Vec<Table>,
-    /// The verdicts on the document's claims.
+    /// The verdicts on the suites' targets and claims.
     pub claims: Vec<ClaimResult>,
-    /// The document's allocators that did not race.
+    /// The suites' allocators that did not race.
     pub absent: Vec<Absent>,
     /// Differences from the document, and other remarks for the reader.
     pub remarks: Vec<String>,
@@ -47,7 +47,7 @@ fn label(suite: &Suite) -> String {
 }
 
 /// Returns the suite's allocators that are unavailable, then those that could have raced but did
-/// not.
+/// not. If the suite has no race, omits the latter.
 fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
     let own = format!("{}/", suite.name);
     let races = || {
@@ -84,8 +84,8 @@ fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
 }
 
 impl Evaluation {
-    /// Stores the evaluation in its collection. Earlier evaluations of these suites are replaced;
-    /// other remarks are kept.
+    /// Stores the evaluation in its collection. It replaces all earlier tables, verdicts and absent
+    /// allocators, and the earlier remarks of these suites; other remarks are kept.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::claim::EVERYONE;
 use crate::published::misfit;
 
-/// A table of a suite.
+/// Plan of a table, from a suite's data file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TablePlan {
@@ -24,23 +24,23 @@ pub struct TablePlan {
 pub enum Makes {
     /// Mean, deviation, user and system time, minimum and maximum of each allocator in a cell.
     Runs {
-        /// The cell.
+        /// Name of the cell whose race is summarised.
         cell: String,
     },
     /// One row for each allocator, and one column for each value that a cell sweeps.
     Sweep {
-        /// The cell.
+        /// Name of the cell that has a sweep.
         cell: String,
-        /// The figure.
+        /// Name of the figure in the table.
         figure: String,
         /// Form in which the figure is shown.
         shown: Shown,
     },
     /// One row for each cell, and one column for each allocator.
     Cells {
-        /// The cells.
+        /// Names of the cells, in the order of the rows.
         cells: Vec<String>,
-        /// The figure.
+        /// Name of the figure in the table.
         figure: String,
         /// Form in which the figure is shown.
         shown: Shown,
@@ -56,36 +56,36 @@ pub enum Makes {
     },
     /// Maximum of a figure over the first runs, with one column for each cell.
     Largest {
-        /// The cells.
+        /// Names of the cells, in the order of the columns.
         cells: Vec<String>,
-        /// The figure.
+        /// Name of the figure in the table.
         figure: String,
-        /// Number of these runs.
+        /// Number of first runs that count.
         of: usize,
-        /// The unit.
+        /// Unit in which the maximum is shown.
         unit: Unit,
     },
     /// Mean and variance of a figure.
     Variance {
-        /// The cell.
+        /// Name of the cell whose race is summarised.
         cell: String,
-        /// The figure.
+        /// Name of the figure in the table.
         figure: String,
-        /// The unit.
+        /// Unit in which the mean is shown; the variance has its square.
         unit: Unit,
     },
     /// Saving of each allocator over the baseline on each figure, in percent.
     Savings {
-        /// The cell.
+        /// Name of the cell whose race is summarised.
         cell: String,
-        /// The figures.
+        /// Names of the figures, in the order of the columns.
         figures: Vec<String>,
     },
     /// One row for each allocator, and one column for each of several figures of one race.
     Figures {
-        /// The cell.
+        /// Name of the cell whose race is summarised.
         cell: String,
-        /// The figures.
+        /// Names of the figures, in the order of the columns.
         figures: Vec<String>,
         /// Form in which the figures are shown.
         shown: Shown,
@@ -93,11 +93,11 @@ pub enum Makes {
     /// Ratio of one allocator to each of its rivals, with one row for each rival and one column for
     /// each race.
     Against(Against),
-    /// Standing of one allocator in each race: the rival against which it does worst, and the
-    /// number of rivals against which it stays below the limit.
+    /// Standing of one allocator in each race: the rival against which the allocator does worst,
+    /// and the numbers of rivals for which the target is reached and missed.
     Standing(Against),
-    /// Geometric mean over all races of the ratio of one allocator to each of its rivals, and to
-    /// the rival with the smallest figure in each race.
+    /// Geometric mean over all races of the ratio of one allocator to each of its rivals and, with
+    /// `least`, to the rival that has the smallest figure in each race.
     Means(Against),
     /// Number of instructions in the fast paths of heapdrome's own libraries, with their limits.
     FastPath,
@@ -105,7 +105,7 @@ pub enum Makes {
     Misuse,
     /// Rows that the suite lists itself, without measurements.
     Listed {
-        /// Heads of the columns.
+        /// Column heads.
         heads: Vec<String>,
         /// Rows, each with one cell for every head.
         rows: Vec<Vec<String>>,
@@ -116,19 +116,19 @@ pub enum Makes {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Against {
-    /// The allocator.
+    /// Name of the allocator that is compared with its rivals.
     pub of: String,
-    /// Rivals of the allocator; empty for all entrants that `*` stands for in a claim.
+    /// Rivals of the allocator; by default `*`, which stands for the same entrants as in a claim.
     #[serde(default = "everyone")]
     pub to: Vec<String>,
-    /// The cells.
+    /// Names of the cells whose races are compared.
     pub cells: Vec<String>,
-    /// The figure.
+    /// Name of the compared figure.
     pub figure: String,
-    /// Target, if there is one: the ratio below which an interval must lie wholly.
+    /// Target: the ratio below which the whole interval must lie; `None` without a target.
     pub below: Option<f64>,
-    /// Whether a table of means also compares with the rival with the smallest figure in each race.
-    /// The target then applies to this comparison.
+    /// Whether a table of means also compares the allocator with the rival that has the smallest
+    /// figure in each race. The target then applies to this comparison.
     #[serde(default)]
     pub least: bool,
 }
@@ -152,11 +152,11 @@ pub enum Shown {
     /// The ratio to the baseline with its interval.
     Ratio,
     /// The ratio of the baseline's figure to the allocator's, with its interval. If less is better,
-    /// this is a gain.
+    /// a value above 1 is an improvement.
     Inverse,
 }
 
-/// A unit of a table.
+/// Unit in which a table shows a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Unit {
     /// Seconds.

@@ -1,5 +1,5 @@
-//! The parts of a suite's report that are not based on races: counts, misuse, lists, reasons, and
-//! absent entrants.
+//! Tests the parts of a suite's report that are not based on races: counts, misuse, lists, reasons,
+//! and absent entrants.
 
 mod made_up;
 
@@ -9,7 +9,7 @@ use heapdrome_suites::{Suite, Test, evaluate, list};
 use made_up::{Row, collection, member, suite};
 use sha2::{Digest as _, Sha256};
 
-/// Returns one race of libc, quick and the entrants of `more`.
+/// Returns one race of the entrants `libc` and `quick`, and those of `more`.
 fn races(more: Vec<Row>) -> Collection {
     let mut rows = vec![
         Row::new("system", vec![1.0; 5]),

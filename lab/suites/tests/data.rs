@@ -31,8 +31,8 @@ fn every_file_is_a_suite() {
             "own-allocators"
         ]
     );
-    // `all` omits the suite of heapdrome's own allocators, because it takes longer than all others
-    // together.
+    // `all` omits the suite of traces, and that of heapdrome's own allocators, which takes longer
+    // than all others together.
     let all = find("all").expect("all");
     assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "own-allocators"));
     assert_eq!(find("own-allocators").expect("one").len(), 1);
@@ -40,7 +40,9 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Every allocator of the registry must be a rival here, or be listed as not being a malloc.
+/// Every allocator of the registry must be a rival in this suite. Exceptions are unavailable
+/// allocators, heapdrome's own, settings of another allocator, and those that do not conform to the
+/// contract of malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -67,8 +69,8 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     assert!(missing.is_empty() && met > 20, "{met}, not {missing:?}");
 }
 
-/// Checks the rows to which the targets refer, because a sweep without its thread counts would be
-/// easier to pass.
+/// The targets refer to all these thread counts. A sweep that lacked some would make the targets
+/// easier to reach.
 #[test]
 fn the_own_allocators_race_at_up_to_eight_threads() {
     let suite = suite("own-allocators");
@@ -105,8 +107,7 @@ fn the_own_allocators_race_at_up_to_eight_threads() {
     assert!(quick.iter().all(|race| race.allocators.len() <= 12));
 }
 
-/// The heap of long-lived needs a minute for its periods, so that it races in the published form
-/// only.
+/// The cell `long-lived` needs a minute for its periods, so it races in the published form only.
 #[test]
 fn a_form_that_is_too_long_is_left_to_the_published_size() {
     let suite = suite("own-allocators");
@@ -225,7 +226,8 @@ fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     }
 }
 
-/// The claim's text must state whether it is tested for most or for some comparisons.
+/// The claim's text must state whether it is tested for most or for some comparisons, or only must
+/// not be contradicted.
 #[test]
 fn what_is_tested_for_most_or_some_says_so() {
     for suite in list() {

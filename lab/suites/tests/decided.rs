@@ -1,5 +1,5 @@
-//! The decided entrants of a running race, and the tables and verdicts of races in which entrants
-//! ran different numbers of rounds.
+//! Tests the decided entrants of a running race, and the tables and verdicts of races in which
+//! entrants ran different numbers of rounds.
 
 mod made_up;
 
@@ -7,8 +7,8 @@ use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 
-/// Targets: in each race, the ratio of quick to every rival must be below 1.02 in time, and that to
-/// slow below 1.15 in memory.
+/// Targets: in each race, the ratio of `quick` to every other entrant of the document must be below
+/// 1.02 in time, and the ratio of `quick` to `slow` must be below 1.15 in memory.
 const TARGETS: &str = r#"
 [[target]]
 claim = "It is fast."
@@ -20,7 +20,7 @@ source = "Memory"
 test = { ratio = { figure = "peak_rss_bytes", of = ["quick"], to = ["slow"], in = { cells = ["one"], family = "race" }, range = { high = 1.15 } } }
 "#;
 
-/// Returns this number of rounds around `value`, within `noise`, in one of several patterns.
+/// Returns `rounds` samples within the relative `noise` of `value`. `rhythm` shifts their pattern.
 fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);
@@ -37,7 +37,8 @@ fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
 
 const MIB: f64 = 1048576.0;
 
-/// Returns a race of system, quick (a), slow (b) and modern (c). No target compares modern.
+/// Returns a race of the entrants `libc`, `quick`, `slow` and `modern`, whose allocators are
+/// `system`, `a`, `b` and `c`. No target compares `modern`.
 fn race(system: Row, slow: Row) -> Member {
     let rows = [system, row("a", 1.0, MIB, 10), slow, row("c", 1.0, MIB, 10)];
     member("t/one", None, &rows)
@@ -51,7 +52,8 @@ fn names(decided: &Decided) -> Vec<&str> {
 #[test]
 fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     let suite = suite(TARGETS);
-    // System is far slower, and slow takes as long as quick.
+    // The target on time is reached against `libc`, which is far slower than `quick`. It is open
+    // against `slow`, which takes as long as `quick`.
     let open = race(row("system", 2.0, MIB, 10), row("b", 1.0, 2.0 * MIB, 10));
     let decided = suite.decided(&open);
     assert!(!decided.all);
@@ -62,14 +64,14 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
         "{because}"
     );
     assert_eq!(decided.entrants[2].1, "no target compares it");
-    // The target on time is missed and the target on memory reached, so both are decided. So is
-    // quick itself.
+    // Against `slow`, the target on time is missed and the target on memory is reached, so `quick`
+    // and `slow` are decided, too.
     let settled = race(row("system", 2.0, MIB, 10), row("b", 0.5, 2.0 * MIB, 10));
     let decided = suite.decided(&settled);
     assert!(decided.all, "{decided:?}");
     assert_eq!(decided.entrants.len(), 5);
-    // Only memory keeps slow in the race. Its ratio equals the limit, and the resolution of a page
-    // keeps the interval open.
+    // Only the target on memory keeps `slow` in the race. The ratio equals the limit, and the
+    // interval extends beyond it because of the resolution of a page.
     let memory = race(row("system", 2.0, MIB, 10), row("b", 0.5, MIB / 1.15, 10));
     assert_eq!(
         names(&suite.decided(&memory)),
@@ -77,7 +79,7 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     );
 }
 
-/// A target on most races needs all races together, so no single race continues for it.
+/// A target on most comparisons needs all races together, so no single race continues for it.
 #[test]
 fn nobody_waits_for_what_is_said_of_most_races() {
     let of_most = |text: &str| text.replace("family", "holds_for = \"most\", family");
@@ -215,8 +217,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// The synthetic races of heapdrome's own allocators continue for undecided entrants. All other
-/// races have a fixed number of rounds.
+/// At the usual scale, the synthetic races of heapdrome's own allocators continue for undecided
+/// entrants. All other races have a fixed number of rounds.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

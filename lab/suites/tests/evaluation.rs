@@ -1,4 +1,4 @@
-//! Verdicts on invented races.
+//! Tests the verdicts on invented races.
 
 mod made_up;
 
@@ -22,13 +22,13 @@ fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     (one.holds, one.because.clone())
 }
 
-/// Returns ten rounds around `value`, within `noise`.
+/// Returns ten samples within the relative `noise` of `value`.
 fn around(value: f64, noise: f64) -> Vec<f64> {
     let sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns ten rounds around `value` in another pattern, so that the two series are not correlated.
+/// Returns the samples of [`around`] in reverse order, so that the two series are not correlated.
 fn against(value: f64, noise: f64) -> Vec<f64> {
     around(value, noise).into_iter().rev().collect()
 }
@@ -231,14 +231,15 @@ fn degradation_is_divided_by_the_sizes_measured() {
 fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
     let test = format!("{{ fastest-is-closest = {{ {BETWEEN} }} }}");
     let small = || [around(1.0, 0.01), around(1.0, 0.01), around(1.0, 0.01)];
-    // The degradations are 1.5, 1.0 and 3.0, and a is the fastest.
+    // The degradations of `libc`, `quick` and `slow` are 1.5, 1.0 and 3.0. The entrant `quick` is
+    // also the fastest.
     let held = sized(
         [around(3.0, 0.01), against(2.0, 0.01), around(6.0, 0.01)],
         small(),
     );
     assert_eq!(verdict(&test, &held).0, Holds::Held);
-    // The degradations are 1.0, 0.5 and 3.0. a is the fastest, but further from 1 than the C
-    // library.
+    // The degradations of `libc`, `quick` and `slow` are 1.0, 0.5 and 3.0. The entrant `quick` is
+    // the fastest, but its degradation is further from 1 than that of `libc`.
     let not_held = sized(
         [around(2.0, 0.01), against(1.0, 0.01), around(6.0, 0.01)],
         small(),
@@ -246,7 +247,7 @@ fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
     let (holds, because) = verdict(&test, &not_held);
     assert_eq!(holds, Holds::NotHeld, "{because}");
     assert!(because.contains("closest to 1: libc 1.000"), "{because}");
-    // The two fastest are indistinguishable.
+    // The two fastest entrants, `libc` and `quick`, are indistinguishable.
     let open = sized(
         [around(2.0, 0.1), against(2.0, 0.1), around(6.0, 0.01)],
         small(),

@@ -1,4 +1,4 @@
-//! Tables and targets of one allocator against its rivals, for invented races.
+//! Tests the tables and targets of one allocator against its rivals, on invented races.
 
 mod made_up;
 
@@ -49,14 +49,15 @@ fn suite(more: &str) -> Suite {
     Suite::read(&format!("{SUITE}\n{more}")).expect("a suite")
 }
 
-/// Returns ten rounds around `value`, within `noise`, in one of several patterns.
+/// Returns ten samples within the relative `noise` of `value`. `rhythm` shifts their pattern.
 fn around(value: f64, noise: f64, rhythm: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns a race of ours, system, quick and slow with these times.
+/// Returns a race of the entrants `ours`, `system`, `quick` and `slow`, with their times in this
+/// order.
 fn race(cell: &str, swept: Option<u64>, times: [f64; 4], noise: f64) -> Member {
     let [ours, system, quick, slow] = times;
     let row = |name, value, rhythm| Row::new(name, around(value, noise, rhythm));
@@ -69,8 +70,8 @@ fn race(cell: &str, swept: Option<u64>, times: [f64; 4], noise: f64) -> Member {
     member(cell, swept, &rows)
 }
 
-/// Returns two races. With one thread, ours beats all others. With two threads, it loses to quick
-/// and is indistinguishable from system.
+/// Returns two races. With one thread, `ours` is faster than all others. With two threads, it is
+/// slower than `quick` and indistinguishable from `system`.
 fn two_races() -> Collection {
     let mut second = race("t/swept", Some(2), [1.0, 1.0, 0.5, 2.0], 0.001);
     let system = &mut second.result.entrants[0];
@@ -179,7 +180,8 @@ fn means_put_races_together_and_the_least_is_chosen_in_each() {
     ]);
     let plan = r#"{ means = { of = "ours", cells = ["swept"], figure = "wall_s", below = 0.9 } }"#;
     let found = table(plan, &races);
-    // The mean of 1/2 and 1/8 is 1/4, that of 2 and 1/4 is 0.7071, and that of 1/4 and 4 is 1.
+    // The geometric mean of the two ratios to `system`, 1/2 and 1/8, is 1/4. To `quick`, that of 2
+    // and 1/4 is 0.7071. To `slow`, that of 1/4 and 4 is 1.
     let starts = ["0.250 (0.2", "0.707 (0.70", "1.000 ("];
     let marks = ["reached", "reached", "missed"];
     for (row, (start, mark)) in found.rows.iter().zip(starts.iter().zip(marks)) {
@@ -189,8 +191,8 @@ fn means_put_races_together_and_the_least_is_chosen_in_each() {
     let least = plan.replace("below = 0.9", "below = 0.9, least = true");
     let found = table(&least, &races);
     let last = found.rows.last().expect("rows");
-    // Quick has the smallest figure in the first race, slow in the second. The mean of 2 and 4 is
-    // 2.828.
+    // The smallest figure is that of `quick` in the first race, and that of `slow` in the second.
+    // The geometric mean of the ratios 2 and 4 is 2.828.
     assert_eq!(last[0], "the least of these in each race");
     assert!(last[1].starts_with("2.828 ("), "{found:?}");
     assert_eq!(last[2..], ["2", "missed"]);
@@ -228,7 +230,8 @@ fn a_target_on_means_is_reached_missed_or_undecided() {
     assert!(because.contains("ours failed in one"), "{because}");
     let least = MEAN.replace("to = [\"*\"]", "to = [\"quick\", \"slow\"], least = true");
     let (holds, because) = verdict(&least, &races([0.5, 1.0, 1.0, 0.25], 0.001));
-    // The mean of 2 and 1 is 1.414.
+    // The ratio to the faster of `quick` and `slow` is 2 in the first race and 1 in the second.
+    // Their geometric mean is 1.414.
     assert_eq!(holds, Holds::NotHeld);
     assert!(
         because.contains("the least of quick, slow in 2 of 2 races 1.414"),
@@ -347,7 +350,7 @@ fn a_cell_for_some_entrants_is_for_no_other() {
     let both = [("t/pair".to_owned(), vec!["a".to_owned()])];
     assert_eq!(of(&[]), both);
     assert_eq!(of(&["system", "a", "b", "stranger"]), both);
-    // A race must have a rival.
+    // Without `quick`, the cell has no rival, so there is no race.
     assert!(of(&["system", "b", "stranger"]).is_empty());
     let unknown = Suite::read(&format!("{SUITE}\n{}", cell.replace("quick\"]", "fast\"]")));
     let told = unknown.expect_err("no such entrant").to_string();

@@ -1,4 +1,4 @@
-//! Tables of invented races.
+//! Tests the tables of invented races.
 
 mod made_up;
 

@@ -45,7 +45,7 @@ impl Code {
         Ok(code)
     }
 
-    /// Returns the source places of an address, innermost first.
+    /// Returns the source places of an address, innermost first; empty if none is known.
     pub(crate) fn places(&self, address: u64) -> Vec<Place> {
         let linked = || self.tables.iter().find_map(|table| table.name(address));
         let mut places = Vec::new();
@@ -53,7 +53,8 @@ impl Code {
             // If the data are damaged, the places read up to the damage are kept.
             let _ = inlined(lines, address, &mut places);
         }
-        // Only the outermost function has a symbol of its own.
+        // Only the outermost function has a symbol of its own, so only its name can come from a
+        // symbol table.
         if let Some(last) = places.last_mut()
             && last.function.is_empty()
         {

@@ -43,7 +43,8 @@ impl Files {
     }
 }
 
-/// Returns the file at the path of a module, if its build is the recorded one.
+/// Returns the content of the file at the path of a module, unless its build differs from the
+/// recorded one. If no build id was recorded, accepts any build.
 fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     let bytes = read(Path::new(&module.path)).map_err(Trouble::Unreadable)?;
     let found = build_id(&bytes)?;
@@ -56,8 +57,8 @@ fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     Ok(bytes)
 }
 
-/// Reads a regular file. A path in a trace may also name something else, such as a pipe that never
-/// ends.
+/// Reads a regular file of at most [`LARGEST`] bytes. A path in a trace may also name something
+/// else, such as a pipe that never ends.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() || about.len() > LARGEST {
@@ -79,8 +80,8 @@ fn build_id(bytes: &[u8]) -> Result<String, Trouble> {
     Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the path of a build id's debug information. A build id with characters other than
-/// hexadecimal digits has no path.
+/// Returns the path of a build id's debug information. A build id of at most two characters, or
+/// with characters other than hexadecimal digits, has no path.
 fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
     let is_plain = build_id.len() > 2 && build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_plain.then(|| {
@@ -91,7 +92,7 @@ fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the debug information that the file of debug information at `path` shares with other
-/// files.
+/// files. `None` if there is none, or the shared file is missing or of another build.
 fn shared_by(bytes: &[u8], path: &Path) -> Option<Vec<u8>> {
     let file = object::File::parse(bytes).ok()?;
     let (name, id) = file.gnu_debugaltlink().ok()??;

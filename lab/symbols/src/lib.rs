@@ -2,8 +2,8 @@
 //!
 //! [`Symbols::find`] reads the files of code that a trace names, and the files with their debug
 //! information. It executes nothing and uses no network. It rejects a file whose build id differs
-//! from the one in the trace. If a file is missing, damaged or of another build, its frames have no
-//! names, and a [`Note`] says why.
+//! from the one in the trace. If a module's file is missing, damaged or of another build, and its
+//! debug information is not installed, its frames have no names, and a [`Note`] says why.
 
 #![forbid(unsafe_code)]
 

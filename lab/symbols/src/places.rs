@@ -5,17 +5,18 @@
 pub struct Place {
     /// Name of the function as in the source, or its symbol if the symbol cannot be decoded.
     pub function: String,
-    /// Path of the source file, as passed to the compiler.
+    /// Path of the source file. A relative path is joined to the compiler's working folder.
     pub file: Option<String>,
     /// Number of the line, counted from 1.
     pub line: Option<u32>,
 }
 
-/// Reason why the frames of a module have no names.
+/// Reason why the frames of a module have no names. In each case, no debug information with the
+/// module's build id is installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// The file cannot be read, and no debug information with its build id is installed.
+    /// The file cannot be read, is too large, or is not a regular file.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
     /// The file belongs to another build.
@@ -36,6 +37,6 @@ pub enum Trouble {
 pub struct Note {
     /// The path of the module.
     pub path: String,
-    /// The reason.
+    /// Reason why the frames have no names.
     pub trouble: Trouble,
 }

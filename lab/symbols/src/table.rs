@@ -21,9 +21,9 @@ impl Table {
     /// Reads the functions of a file from its symbol table, or from its dynamic symbol table if the
     /// file was stripped.
     ///
-    /// A function without a size extends to the next function of its section. In the dynamic table,
-    /// such a function has only its own address, because the table may lack the functions that
-    /// follow.
+    /// A function without a size extends to the next function of its section, or to the section's
+    /// end. In the dynamic table, such a function has only its own address, because the table may
+    /// lack the functions that follow.
     pub(crate) fn of<'data>(file: &impl Object<'data>) -> Self {
         let mut functions = read(file.symbols(), |symbol| {
             let section = file.section_by_index(symbol.section_index()?).ok()?;

@@ -189,8 +189,8 @@ fn without_debug_information_the_symbol_table_names_the_function() {
     assert!(stripped.notes.is_empty());
 }
 
-/// Returns the names of five addresses in [`ASSEMBLY`]: `exported`, the address after it, `hidden`,
-/// the address after `last`, and the section without a symbol.
+/// Returns the names of five addresses in [`ASSEMBLY`]: the first two bytes of `exported`, the
+/// first byte of `hidden`, the second byte of `last`, and the section without a symbol.
 fn names_in_assembly(is_stripped: bool) -> [Option<String>; 5] {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("code.s"), ASSEMBLY).expect("written");

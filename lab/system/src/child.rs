@@ -1,5 +1,6 @@
-//! Child processes that may crash, hang, or exhaust memory. Each is started in its own process
-//! group, runs under limits, and is killed and reaped with all its descendants in the group.
+//! Child processes that may crash, hang, or exhaust memory. Each leads its own process group and
+//! may have limits. [`wait`] kills the whole group when the child ends or exceeds a limit, or when
+//! the user interrupts heapdrome.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -28,8 +29,8 @@ const MOST_OUTPUT: u64 = 64 << 20;
 pub struct Limits {
     /// Limit of wall time.
     pub time: Option<Duration>,
-    /// Limit of resident memory, which every check reads. A limit on address space is not used,
-    /// because allocators that reserve much address space could not run under it.
+    /// Limit of the child's own resident memory, without its descendants. A limit on address space
+    /// is not used, because allocators that reserve much address space could not run under it.
     pub memory: Option<Bytes>,
     /// Interval between two checks, and thus the maximum delay in noticing the child's end.
     pub pause: Duration,
@@ -64,19 +65,19 @@ pub enum Ended {
 /// Reason why a child's end is unknown.
 #[derive(Debug)]
 pub enum WaitError {
-    /// The user interrupted heapdrome, and the child was killed.
+    /// The user interrupted heapdrome. [`wait`] has killed the child; [`watch`] has not.
     Interrupted,
     /// The system call that waits for the child failed.
     Io(io::Error),
 }
 
-/// Makes a command start without a terminal and in its own process group, which [`wait`] kills. A
-/// terminal's Ctrl-C does not reach this group.
+/// Makes a command start with an empty standard input and in its own process group, which [`wait`]
+/// kills. A terminal's Ctrl-C does not reach this group.
 pub fn in_own_group(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).process_group(0)
 }
 
-/// Makes the kernel kill the child when its parent dies for any reason.
+/// Makes the kernel kill the child when the thread that starts it ends for any reason.
 pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     let ask = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
     // SAFETY: `ask` only calls prctl, a plain system call without locks or heap memory. It is thus
@@ -84,14 +85,15 @@ pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(ask) }
 }
 
-/// Waits until a child that leads a process group ends or exceeds its limits. In both cases, kills
-/// the group afterwards, because a program may leave a hanging child behind.
+/// Waits until a child that leads a process group ends or exceeds its limits. Then, and also after
+/// an error, kills the whole group, because a program may leave a hanging child behind.
 ///
 /// # Errors
-/// When the flag is raised, or the kernel refuses to wait.
+/// When `interrupt` is set before the child ends, or the kernel refuses to wait.
 pub fn wait(child: &mut Child, limits: Limits, interrupt: &AtomicBool) -> Result<Ended, WaitError> {
     let seen = watch(child, limits, interrupt);
-    // The group is killed first, because reaping frees its number for reuse.
+    // The group must be killed before the child is reaped, which frees the group's number for
+    // reuse.
     kill_group(child);
     let status = child.wait().map_err(WaitError::Io)?;
     Ok(match seen? {
@@ -112,7 +114,7 @@ pub fn ending(status: ExitStatus) -> Ending {
 /// reaped.
 ///
 /// # Errors
-/// When the flag is raised, or the kernel refuses to wait.
+/// When `interrupt` is set before the child ends, or the kernel refuses to wait.
 pub fn watch(child: &Child, limits: Limits, interrupt: &AtomicBool) -> Result<bool, WaitError> {
     let started = Instant::now();
     loop {
@@ -131,7 +133,8 @@ pub fn watch(child: &Child, limits: Limits, interrupt: &AtomicBool) -> Result<bo
     }
 }
 
-/// Reads a pipe to its end in a thread, so that the child never blocks on writing.
+/// Reads a pipe in a thread, so that the child does not block on writing. Closes the pipe after
+/// [`MOST_OUTPUT`] bytes.
 pub fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -143,13 +146,14 @@ pub fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> 
     })
 }
 
-/// Returns the last non-empty line of a text.
+/// Returns the last non-empty line of a text, without surrounding white space.
 pub fn last_line(text: &str) -> Option<&str> {
     let mut lines = text.lines().rev().map(str::trim);
     lines.find(|line| !line.is_empty())
 }
 
-/// Returns the child's resident memory; `None` once the child has ended.
+/// Returns the child's resident memory, which is zero once the child has ended; `None` if it cannot
+/// be read.
 fn resident(child: &Child) -> Option<Bytes> {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;

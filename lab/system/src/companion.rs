@@ -4,7 +4,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// Returns the arguments of the command line.
+/// Returns the arguments of the command line, without the program's name.
 pub fn words() -> Vec<String> {
     let words = std::env::args_os().skip(1);
     words
@@ -12,7 +12,7 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// Prints the single line of the result.
+/// Prints the result, followed by a line break.
 ///
 /// # Errors
 /// When standard output cannot be written.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {doing} {}: {source}", path.display())]
 pub struct FileError {
-    /// Operation that failed.
+    /// Operation that failed, such as `read`; follows `cannot` in the message.
     pub doing: &'static str,
     /// Path of the file or folder.
     pub path: PathBuf,

@@ -10,7 +10,7 @@ use heapdrome_schema::Ending;
 /// Time in seconds after which the kernel kills a child, so that a deadlock ends.
 const LONGEST: u32 = 120;
 
-/// Exit status of a child that panicked.
+/// Exit status of a child that panicked, or whose parent ended too early.
 const PANICKED: u8 = 101;
 
 /// Forked children that have not been collected. Dropping the list kills and collects them.
@@ -20,7 +20,7 @@ pub struct Forks {
 }
 
 impl Forks {
-    /// Creates a list for at most `most` children at a time.
+    /// Creates an empty list. While it holds at most `most` children, it does not allocate again.
     pub fn new(most: usize) -> Self {
         Self {
             alive: VecDeque::with_capacity(most),
@@ -32,8 +32,9 @@ impl Forks {
         self.alive.len()
     }
 
-    /// Forks a child, which calls `life` and ends by `_exit` with the status that it returns. The
-    /// kernel kills the child when the calling thread ends, and after two minutes.
+    /// Forks a child, which calls `life` and ends by `_exit` with the status that `life` returns,
+    /// or with [`PANICKED`]. The kernel kills the child when the calling thread ends, or after
+    /// [`LONGEST`] seconds.
     ///
     /// # Errors
     /// When the kernel refuses another process.
@@ -44,8 +45,9 @@ impl Forks {
     pub unsafe fn fork(&mut self, life: impl FnOnce() -> u8) -> io::Result<()> {
         // SAFETY: getpid has no preconditions.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the child runs only `live`, which makes system calls and calls `life`; by this
-        // function's contract `life` takes no lock that another thread holds.
+        // SAFETY: the child runs only `live`, which makes system calls and calls `life`. By this
+        // function's contract, `life` takes no lock that another thread may hold, except those of
+        // the allocator. An allocator must reset or hold its own locks at a fork.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => live(parent, life),
@@ -56,7 +58,7 @@ impl Forks {
         }
     }
 
-    /// Waits until the oldest child ends; `None` if there is no child.
+    /// Waits until the oldest child ends, and returns its ending; `None` if there is no child.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
@@ -77,8 +79,8 @@ impl Forks {
 impl Drop for Forks {
     fn drop(&mut self) {
         for child in &self.alive {
-            // SAFETY: kill has no preconditions. The child has not been collected, so that its
-            // number still is its own.
+            // SAFETY: kill has no preconditions. The child has not been collected, so its process
+            // id has not been reused.
             unsafe { libc::kill(*child, libc::SIGKILL) };
         }
         for child in &self.alive {
@@ -88,7 +90,8 @@ impl Drop for Forks {
     }
 }
 
-/// Makes the kernel kill this process when the thread that started it ends, and after two minutes.
+/// Makes the kernel kill this process when the thread that started it ends, or after [`LONGEST`]
+/// seconds.
 pub fn limit_life() {
     // SAFETY: these system calls have no preconditions.
     unsafe {
@@ -97,13 +100,13 @@ pub fn limit_life() {
     }
 }
 
-/// Runs the child.
+/// Runs `life` in the child, and exits with the status that `life` returns, or with [`PANICKED`].
 fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
     limit_life();
     // SAFETY: these system calls have no preconditions.
     unsafe {
         if libc::getppid() != parent {
-            // The parent ended before the request to the kernel.
+            // The parent ended before `limit_life`, so the kernel would not kill this child for it.
             libc::_exit(i32::from(PANICKED));
         }
     }
@@ -112,7 +115,7 @@ fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
     unsafe { libc::_exit(i32::from(status)) }
 }
 
-/// Waits until a child ends, and returns its status.
+/// Waits until a child ends, and returns its wait status.
 fn wait(child: libc::pid_t) -> io::Result<libc::c_int> {
     loop {
         let mut status = 0;
@@ -152,7 +155,7 @@ mod tests {
             // SAFETY: the closure takes no lock.
             unsafe { forks.fork(|| status) }.unwrap();
         }
-        // SAFETY: a panic takes only the lock of standard error, which no test holds for long.
+        // SAFETY: `resume_unwind` takes no lock, because it does not call the panic hook.
         unsafe { forks.fork(|| std::panic::resume_unwind(Box::new(()))) }.unwrap();
         assert_eq!(forks.count(), 3);
         for status in [0, 7, 101] {

@@ -80,14 +80,14 @@ impl Group {
         })
     }
 
-    /// Returns the visible folders of the group and its ancestors.
+    /// Returns the visible folders of the group and its ancestors, the nearest first.
     pub fn upwards(&self) -> impl Iterator<Item = &Path> {
         let inside = |folder: &&Path| folder.starts_with(&self.mount);
         self.folder.ancestors().take_while(inside)
     }
 
     /// Returns the folders in which groups with `controller` may be created, the nearest first. In
-    /// version 2, a group that contains processes cannot have such subgroups.
+    /// version 2, a group that contains processes cannot have such subgroups, except the root.
     pub fn parents(&self, controller: &str) -> Vec<PathBuf> {
         let may = |folder: &&Path| {
             self.version == Version::One || lists(folder, "cgroup.subtree_control", controller)
@@ -105,7 +105,8 @@ fn text(folder: &Path, file: &str) -> Option<String> {
     fs::read_to_string(folder.join(file)).ok()
 }
 
-/// Reads a number from a group's file; `None` for a word such as `max`.
+/// Reads a number from a group's file; `None` for a word such as `max`, or if the file is
+/// unreadable.
 pub fn number(folder: &Path, file: &str) -> Option<u64> {
     text(folder, file)?.trim().parse().ok()
 }
@@ -115,13 +116,13 @@ pub fn field(folder: &Path, file: &str, key: &str) -> Option<u64> {
     keyed(&text(folder, file)?, key)
 }
 
-/// Reads a limit from a group's file; `None` if there is no limit.
+/// Reads a limit from a group's file; `None` if there is no limit or the file is unreadable.
 pub fn limit(folder: &Path, file: &str) -> Option<Bytes> {
     let found = number(folder, file).filter(|bytes| *bytes < NO_LIMIT);
     found.map(Bytes)
 }
 
-/// Returns a group's memory limit.
+/// Returns a group's memory limit; `None` if there is no limit or it is unreadable.
 pub fn memory_limit(version: Version, folder: &Path) -> Option<Bytes> {
     limit(
         folder,
@@ -132,7 +133,8 @@ pub fn memory_limit(version: Version, folder: &Path) -> Option<Bytes> {
     )
 }
 
-/// Returns a group's quota of processor time, as a number of processors.
+/// Returns a group's quota of processor time, as a number of processors; `None` if there is no
+/// quota or it is unreadable.
 pub fn quota(version: Version, folder: &Path) -> Option<f64> {
     let both = match version {
         Version::One => {

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one requests an orderly end, with a report and cleanup. The second one ends
-//! the process immediately.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal requests an orderly end, with a report and cleanup.
+//! The second one ends the process immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Exit status after a second Ctrl-C, by the convention of shells.
+/// Exit status after a second signal: that of SIGINT, by the convention of shells.
 const INTERRUPTED: i32 = 130;
 
-/// Returns a flag that becomes true at the first SIGINT, SIGTERM or SIGHUP.
+/// Returns a flag that becomes true at the first SIGINT, SIGTERM or SIGHUP. The next one of these
+/// signals ends the process. A signal that is ignored at the start stays ignored.
 ///
 /// # Errors
 /// When a handler cannot be installed.

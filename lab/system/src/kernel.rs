@@ -4,7 +4,7 @@
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 /// Returns the kernel's current mode of transparent huge pages: `always`, `madvise` or `never`.
-/// `None` if the kernel does not support them.
+/// `None` if the kernel does not report it.
 pub fn huge_pages() -> Option<String> {
     let text = std::fs::read_to_string(HUGE_PAGES).ok()?;
     chosen(&text).map(str::to_owned)
@@ -16,7 +16,8 @@ pub fn chosen(choices: &str) -> Option<&str> {
     words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
-/// Returns the number after `key` in a text of key-value lines.
+/// Returns the number after `key` in a text of key-value lines. `key` is the whole first word,
+/// with its colon if the file has one. `None` if no line has a number after `key`.
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 /// Tries to lock `file` exclusively, and returns whether that succeeded.
 ///
 /// # Errors
-/// When the file system does not support locks.
+/// When the kernel returns an error, for example because the file system does not support locks.
 pub fn try_exclusive(file: &File) -> io::Result<bool> {
     try_lock(file, FlockOperation::NonBlockingLockExclusive)
 }
@@ -17,7 +17,7 @@ pub fn try_exclusive(file: &File) -> io::Result<bool> {
 /// Tries to lock `file` for sharing, and returns whether that succeeded.
 ///
 /// # Errors
-/// When the file system does not support locks.
+/// When the kernel returns an error, for example because the file system does not support locks.
 pub fn try_shared(file: &File) -> io::Result<bool> {
     try_lock(file, FlockOperation::NonBlockingLockShared)
 }

@@ -1,4 +1,4 @@
-//! Memory and clocks of this process, read without allocating.
+//! Memory, page faults and clocks of this process and its children, read without allocating.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -29,7 +29,8 @@ impl Memory {
     }
 }
 
-/// Returns the beginning of a file, up to the length of the buffer and of one `read`.
+/// Reads the beginning of a file in one `read`, at most the length of the buffer, and returns it.
+/// Returns an empty slice on an error.
 fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: `path` is a `CStr`, so it is readable and ends in a zero byte.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -43,7 +44,8 @@ fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     &buffer[..usize::try_from(length).unwrap_or(0)]
 }
 
-/// Returns the number after `name` at the start of a line, converted from KiB to bytes.
+/// Returns the number after `name` at the start of a line, converted from KiB to bytes; 0 if no
+/// line starts with `name`.
 fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
     let line = text
         .split(|byte| *byte == b'\n')
@@ -75,21 +77,22 @@ pub fn page_faults(whose: Whose) -> u64 {
 
 fn usage(whose: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is writable. All-zero bytes are a valid `rusage`, even if the call fails.
+    // SAFETY: `usage` is writable and outlives the call. Its zeros are a valid `rusage`, so it is
+    // initialised even if the call fails.
     unsafe {
         libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
     }
 }
 
-/// Resources that the ended children of this process used, once they have been waited for.
+/// Resources used by those children of this process that have ended and been waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfChildren {
     /// Processor time.
     pub cpu: Duration,
     /// Number of page faults that needed no input from a disk.
     pub page_faults: u64,
-    /// Peak resident memory in bytes, of the child with the highest one since the start.
+    /// Highest peak resident memory of any of these children, in bytes.
     pub peak_resident: u64,
 }
 
@@ -107,7 +110,8 @@ impl OfChildren {
         }
     }
 
-    /// Returns the resources used since `earlier`, except that the peak is that since the start.
+    /// Returns the resources used since `earlier`. The peak is not reset: it covers all children so
+    /// far.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

@@ -69,7 +69,8 @@ fn least(group: &Group) -> Option<Bytes> {
 }
 
 /// Returns the memory still available under the limit of one group: the limit minus the group's
-/// usage. Usage excludes file pages that the kernel can drop.
+/// usage. Usage excludes file pages that the kernel can drop. `None` if there is no limit, or it or
+/// the usage cannot be read.
 fn of_group(version: Version, folder: &Path) -> Option<Bytes> {
     let limit = group::memory_limit(version, folder)?;
     let (used, key) = match version {

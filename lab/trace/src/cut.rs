@@ -37,11 +37,11 @@ struct Cut {
     /// Number of blocks that the process has made in the new trace.
     written: u64,
     live: HashMap<u64, Block>,
-    /// Inherited blocks, and their bytes, that were freed before the part begins.
+    /// Number of inherited blocks that were freed before the part begins, and their size in bytes.
     inherited_freed: (u64, u64),
 }
 
-/// Interval of time of a part: from the first time, up to but without the second.
+/// Interval of time. Includes its first time, and excludes its second one.
 #[derive(Clone, Copy)]
 struct Part(Time, Time);
 
@@ -54,16 +54,17 @@ impl Part {
         time >= self.0 && time < self.1
     }
 
-    /// Returns the time in the new trace; 0 for times before the part.
+    /// Converts `time` to the clock of the new trace. Returns 0 for times before the part.
     fn shifted(self, time: Time) -> Time {
         Time(time.0.saturating_sub(self.0.0))
     }
 }
 
-/// Writes the operations from `from` until before `to` as a trace of its own, whose time begins at
-/// `from`. The live blocks at `from` are made there by the calls that made them. Processes keep
-/// their numbers, and those that ended before `from` are omitted. If a process continues after
-/// `to`, the new trace says that its recording stopped there.
+/// Writes a part of a trace as a new trace: the operations from `from`, rounded down to a multiple
+/// of [`Time::STEP`], up to but excluding `to`. Time in the new trace begins at `from`. The new
+/// trace first repeats the calls that made the blocks that are live at `from`. Processes keep their
+/// numbers, and those that ended before `from` are omitted. If a process continues after `to`, the
+/// new trace records that its recording stopped there.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.
@@ -107,7 +108,8 @@ pub fn cut<R: Read, W: Write>(
     writer.finish()
 }
 
-/// Returns the end, in the new trace, of a process that continues after the part.
+/// Returns the final record of a process that continues after the part. In the new trace, the
+/// recording of that process stops at the part's end.
 fn stopped(process: u32, part: Part) -> Finish {
     Finish {
         process,
@@ -121,7 +123,8 @@ fn stopped(process: u32, part: Part) -> Finish {
     }
 }
 
-/// Copies a record if it belongs to the part.
+/// Copies a record that the new trace needs. Keeps the records of a process and its threads in
+/// `processes` until the process is written.
 fn keep<W: Write>(
     mut record: Record,
     part: Part,
@@ -168,8 +171,8 @@ fn keep<W: Write>(
 }
 
 impl Cut {
-    /// Writes the process, its threads and its live blocks to the new trace, unless it contains
-    /// them.
+    /// Writes the process, its threads and its live blocks to the new trace, unless this was done
+    /// before.
     fn open<W: Write>(
         &mut self,
         number: u32,
@@ -212,7 +215,8 @@ impl Cut {
         Ok(())
     }
 
-    /// Handles the end of the process: `within` the part or before it.
+    /// Handles the end of the process. `within` states whether it ended in the part, and `ended`
+    /// whether it ended before the part's end.
     fn finish<W: Write>(
         &mut self,
         finish: Finish,
@@ -226,8 +230,8 @@ impl Cut {
             self.open(finish.process, part, writer)?;
             writer.record(Record::Finish(match self.began_within {
                 true => finish,
-                // The system's figures count from the beginning of the process, which lies before
-                // the part.
+                // These figures count from the beginning of the process, which lies before the
+                // part.
                 false => Finish {
                     peak_resident: None,
                     minor_faults: None,
@@ -243,7 +247,8 @@ impl Cut {
         Ok(())
     }
 
-    /// Copies a step if it belongs to the part, and follows its blocks in any case.
+    /// Copies a step if it belongs to the part. Tracks the blocks of every step before the part's
+    /// end.
     fn add<W: Write>(
         &mut self,
         number: u32,
@@ -275,7 +280,8 @@ impl Cut {
         )
     }
 
-    /// Follows the blocks of a step, and returns its operation with the new trace's numbers.
+    /// Tracks the blocks of a step, and returns the step's operation with block numbers of the new
+    /// trace.
     fn follow(&mut self, step: Step, within: bool) -> Operation {
         let operation = match step.operation {
             Operation::Free { function, block } => match self.free(block) {
@@ -317,7 +323,7 @@ impl Cut {
         operation
     }
 
-    /// Forgets a block, and returns its number in the new trace if it has one.
+    /// Removes a live block. Returns the block's number in the new trace, if it has one.
     fn free(&mut self, block: u64) -> Option<u64> {
         self.live.remove(&block)?.number
     }

@@ -1,4 +1,4 @@
-//! The bytes of a chunk as operations.
+//! Decodes the bytes of a chunk into operations.
 
 use crate::encode::{
     FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES, STACK, Shape,
@@ -32,25 +32,25 @@ impl Start {
     }
 }
 
-/// Number that stands for no function in an entry of [`Tables`]. A trace has fewer functions.
+/// Function number of unused entries of [`Tables`]. No function of a trace has this number.
 const NONE: u8 = u8::MAX;
 
-/// Highest time, in steps, up to which an operation with a short number cannot exceed the latest
-/// time that can be expressed.
+/// Latest time, in steps, to which [`Fields::LARGEST`] steps can be added without exceeding the
+/// largest [`Time`].
 const EARLY: u64 = u64::MAX / Time::STEP - Fields::LARGEST;
 
-/// Number of functions and of stacks in the whole trace. Operations refer to lower indexes only.
+/// Number of functions of the trace, and of stacks so far. Operations refer to lower indexes only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub functions: u8,
     pub stacks: u32,
 }
 
-/// The shapes and freeing functions to which the operations of a chunk refer, each at its code.
+/// Shapes and freeing functions to which operations of a chunk refer, indexed by code.
 struct Tables {
     limits: Limits,
     entries: [Shape; 1 << u8::BITS],
-    /// Places of the next shape and the next freeing function.
+    /// Positions of the next shape and of the next freeing function.
     next: (usize, usize),
 }
 
@@ -65,7 +65,7 @@ impl Tables {
         self.next.1 = (self.next.1 + 1) % FREES;
     }
 
-    /// Takes the number of a function; `None` if the trace has no such function.
+    /// Reads the index of a function; `None` if the trace has no such function.
     #[inline(always)]
     fn function(&self, fields: &mut Fields) -> Option<u8> {
         Some(fields.byte()).filter(|function| *function < self.limits.functions)
@@ -87,8 +87,8 @@ struct Cursor<'a> {
     time: u64,
 }
 
-/// Calls `visit` with each of `count` operations that follow the start of a chunk, and returns the
-/// number of the next block of the process. `limits` is what the trace has so far.
+/// Calls `visit` with each of the `count` operations that follow the start of a chunk. Returns the
+/// number of the process's next block. `limits` are the numbers of functions and stacks so far.
 #[inline]
 pub(crate) fn visit(
     start: Start,
@@ -108,7 +108,7 @@ pub(crate) fn visit(
         thread: start.thread,
         time: start.time,
     };
-    // From here on the number of the next block needs no check.
+    // With this check, counting blocks cannot overflow below.
     let last = start.next_block.checked_add(count.into());
     last.ok_or(Damage::Number)?;
     let mut left = count;
@@ -129,8 +129,8 @@ pub(crate) fn visit(
 }
 
 impl<'a> Cursor<'a> {
-    /// Visits operations that [`common`](Self::common) decodes, and returns the number of those
-    /// that are left: the next is another one.
+    /// Visits the operations that [`common`](Self::common) decodes, up to the first other one.
+    /// Returns the cursor at that operation, and the number of operations left.
     #[inline]
     fn visit_common(
         mut self,
@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         (self, left)
     }
 
-    /// Returns the operation that was decoded last, as it is seen outside.
+    /// Returns an operation as a [`Step`] with the current thread and time.
     #[inline]
     fn step(&self, operation: Operation, stack: Option<u32>) -> Step {
         Step {
@@ -160,8 +160,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Decodes an operation with short numbers that refers to the tables, resizes or frees a null
-    /// pointer, as most do. `None` for every other, and near the end of the content.
+    /// Decodes a common operation: one that refers to the tables, resizes a block or frees a null
+    /// pointer, and whose numbers are short. Returns `None` for all others, and near the end of the
+    /// content.
     #[inline(always)]
     fn common(mut self, tables: &Tables) -> Option<(Operation, Self)> {
         let (bytes, _) = self.bytes.split_first_chunk()?;
@@ -187,7 +188,7 @@ impl<'a> Cursor<'a> {
             let function = tables.function(&mut fields)?;
             let size = fields.number()?;
             let [distance, late] = fields.pair()?;
-            // Of the operations decoded here, only this one can exceed what was read at once.
+            // Only a resize can be longer than the bytes that were read at once.
             if fields.taken() > Fields::BYTES {
                 return None;
             }
@@ -210,7 +211,7 @@ impl<'a> Cursor<'a> {
         Some((operation, self))
     }
 
-    /// Returns the number of the block at a distance; `None` if there is none.
+    /// Returns the number of the next block minus `distance`; `None` if no block has that number.
     #[inline(always)]
     fn live(&self, distance: u64) -> Option<u64> {
         (distance.wrapping_sub(1) < self.next_block).then(|| self.next_block - distance)
@@ -272,7 +273,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Decodes the rest of an operation whose code stands for no entry of a table.
+    /// Decodes the rest of an operation whose code is not an index into the tables.
     fn rare(&mut self, code: u8, tables: &mut Tables) -> Result<Operation, Damage> {
         let function = self.code()?;
         if function >= tables.limits.functions {

@@ -6,9 +6,9 @@ use crate::error::TraceError;
 use crate::operation::{Operation, Step};
 use crate::varint::put;
 
-/// Number of shapes that a chunk refers to by one byte.
+/// Maximum number of shapes to which a chunk can refer by a single byte.
 pub(crate) const SHAPES: usize = 0xe0;
-/// Number of freeing functions that a chunk refers to by one byte.
+/// Maximum number of freeing functions to which a chunk can refer by a single byte.
 pub(crate) const FREES: usize = 8;
 
 pub(crate) const NEW_SHAPE: u8 = 0xe0;
@@ -146,8 +146,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Returns the number of the next block minus that of the block that the operation frees; 0 if
-    /// it frees none.
+    /// Returns the number of the next block minus that of the freed block; 0 if the operation frees
+    /// no block of the trace. Returns an error if the block is not made yet.
     fn distance(&self, operation: &Operation) -> Result<u64, TraceError> {
         match *operation {
             Operation::Free { block, .. } | Operation::Resize { block, .. } => {

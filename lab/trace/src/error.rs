@@ -33,7 +33,8 @@ pub enum TraceError {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The caller wrote operations out of order, or referred to a block that does not exist.
+    /// The caller wrote operations or records out of order, or referred to a block, module or stack
+    /// that does not exist.
     #[error("the operation cannot stand there: {0}")]
     Order(&'static str),
     /// One of several traces cannot be read.
@@ -56,7 +57,8 @@ pub enum Damage {
     /// A checksum does not match.
     #[error("its checksum does not match")]
     Checksum,
-    /// The kind of a chunk or the code of an operation is unknown.
+    /// The kind of a chunk or the code of an operation is unknown, or an operation has a stack that
+    /// it cannot have.
     #[error("unknown code {0}")]
     Code(u8),
     /// A length exceeds its limit, or contradicts the content.
@@ -65,7 +67,8 @@ pub enum Damage {
     /// The content ends within a value.
     #[error("the content ends within a value")]
     End,
-    /// A number does not fit into 64 bits.
+    /// A number does not fit into the 64 or 32 bits that its field allows, or a count or time
+    /// overflows.
     #[error("a number is too long")]
     Number,
     /// An operation or record refers to a block, function, module or stack that does not exist.
@@ -74,7 +77,7 @@ pub enum Damage {
     /// The content cannot be decompressed.
     #[error("the content cannot be decompressed")]
     Compression,
-    /// The JSON of a record is invalid.
+    /// The JSON of a record is invalid, or a record cannot stand there.
     #[error("a record is malformed")]
     Record,
 }

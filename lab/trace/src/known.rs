@@ -3,8 +3,8 @@
 use crate::error::Damage;
 use crate::records::{Record, Stack};
 
-/// Numbers of modules and stacks. They are numbered in the order of their records, so a count
-/// suffices to check references to them.
+/// Number of modules and of stacks so far. They are numbered in the order of their records, so a
+/// count suffices to check references to them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     modules: u32,

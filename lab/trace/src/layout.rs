@@ -95,11 +95,11 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkHeader {
     pub kind: Kind,
-    /// Bytes that the content takes in the file.
+    /// Size of the compressed content in bytes.
     pub compressed: u32,
-    /// Bytes of the content.
+    /// Size of the decompressed content in bytes.
     pub content: u32,
-    /// Number of operations in it.
+    /// Number of operations in the content.
     pub operations: u32,
     /// The checksum of the compressed content.
     pub sum: u32,

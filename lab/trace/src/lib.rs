@@ -27,7 +27,8 @@
 //! # }
 //! ```
 //!
-//! No code here is unsafe: a damaged or hostile file ends in an error that names its offset.
+//! This crate contains no unsafe code. For a damaged or hostile file, the reader returns an error
+//! with the offset of the damage.
 
 #![forbid(unsafe_code)]
 

@@ -16,39 +16,42 @@ const MAX_FUNCTIONS: usize = u8::MAX as usize;
 /// One of the merged traces.
 struct Part<'a, R> {
     reader: &'a mut Reader<R>,
-    /// Nanoseconds from the beginning of the first trace to that of this one.
+    /// Nanoseconds from the beginning of the earliest recording to the beginning of this one.
     shift: u64,
-    /// The new place of each function.
+    /// New index of each function, by its old index.
     functions: Vec<u8>,
-    /// The new number of each process.
+    /// New number of each process, by its old number.
     processes: HashMap<u32, u32>,
-    /// The new numbers of modules and stacks.
+    /// New number of each module, by its old number.
     modules: Vec<u32>,
+    /// New number of each stack, by its old number.
     stacks: Vec<u32>,
-    /// The latest time up to which it was read, of the merged clock.
+    /// Latest time read so far, on the clock of the merged trace.
     reached: Time,
     ended: bool,
-    /// Processor time of its collector, in nanoseconds.
+    /// Processor time of this trace's collector, in nanoseconds.
     collector_time: u64,
 }
 
-/// Totals over all traces read so far.
+/// Numbers assigned in the merged trace so far.
 #[derive(Default)]
 struct All {
     /// Number of processes.
     processes: u32,
-    /// The modules, by path and build id, and the stacks, by frames, with their numbers.
+    /// Number of each module, by path and build ID.
     modules: HashMap<(String, String), u32>,
+    /// Number of each stack, by its frames.
     stacks: HashMap<Vec<Frame>, u32>,
 }
 
-/// Writes the processes of all traces as one trace. Processes are numbered anew, in the order in
-/// which they appear; so are modules and stacks, of which equal ones become one. Times count from
-/// the beginning of the earliest recording.
+/// Writes the processes of all traces as one trace. Processes, modules and stacks get new numbers
+/// in the order in which they appear, and equal modules or stacks become one. Times count from the
+/// beginning of the earliest recording.
 ///
 /// # Errors
-/// If reading or writing fails, a trace is damaged, the traces are of different architectures, page
-/// sizes or rates of sampling, or they name too many functions.
+/// Returns an error if reading or writing fails, a trace is damaged, there is no trace, the traces
+/// are of different architectures, page sizes or rates of sampling, or they name too many
+/// functions.
 pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W, TraceError> {
     let recording = together(readers)?;
     let architecture = readers[0].architecture();
@@ -73,8 +76,8 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
         .collect();
     let mut writer = Writer::for_architecture(sink, &recording, architecture)?;
     let mut all = All::default();
-    // Continue with the part whose time is earliest, so that the new trace is in the order of time
-    // as far as the old traces are.
+    // Continue with the part whose latest time read so far is the earliest. The merged trace is
+    // thus as well ordered by time as its parts.
     while let Some((place, part)) = parts
         .iter_mut()
         .enumerate()
@@ -91,7 +94,7 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
     writer.finish()
 }
 
-/// Returns the description of the recording of all traces together.
+/// Returns the description of the merged recording.
 fn together<R: Read>(readers: &[Reader<R>]) -> Result<Recording, TraceError> {
     let Some(first) = readers.first() else {
         return Err(TraceError::Merge("there is none"));
@@ -111,7 +114,7 @@ fn together<R: Read>(readers: &[Reader<R>]) -> Result<Recording, TraceError> {
             return Err(TraceError::Merge("they were sampled at different rates"));
         }
         all.stack_bytes = match (all.stack_bytes, recording.stack_bytes) {
-            // A block without a stack needs no rate.
+            // A trace without stacks has no rate, so it merges with any other.
             (0, bytes) | (bytes, 0) => bytes,
             (bytes, other) if bytes == other => bytes,
             _ => {
@@ -144,7 +147,7 @@ fn together<R: Read>(readers: &[Reader<R>]) -> Result<Recording, TraceError> {
 }
 
 impl<R: Read> Part<'_, R> {
-    /// Takes the next chunk over, or notes that there is none.
+    /// Copies the next chunk, or records that the trace has ended.
     fn chunk<W: Write>(&mut self, writer: &mut Writer<W>, all: &mut All) -> Result<(), TraceError> {
         let shift = self.shift;
         let later = |time: Time| Time(time.0.saturating_add(shift));
@@ -188,8 +191,8 @@ impl<R: Read> Part<'_, R> {
         Ok(())
     }
 
-    /// Gives a record the new numbers. Returns whether the merged trace needs it: records about the
-    /// whole trace are written anew, and an equal module or stack may exist already.
+    /// Gives a record its new numbers. Returns whether to write the record: records about a whole
+    /// trace are written anew, and the merged trace may already contain an equal module or stack.
     fn renumber(&mut self, record: &mut Record, all: &mut All) -> bool {
         let mut renumber =
             |process: &mut u32| *process = new_number(*process, &mut self.processes, all);
@@ -230,7 +233,7 @@ impl<R: Read> Part<'_, R> {
     }
 }
 
-/// Returns the new number of a process; the next free one if it has none yet.
+/// Returns the new number of a process. Assigns the next free number if it has none yet.
 fn new_number(old: u32, known: &mut HashMap<u32, u32>, all: &mut All) -> u32 {
     *known.entry(old).or_insert_with(|| {
         all.processes += 1;

@@ -1,6 +1,7 @@
 //! The operations of a trace.
 
-/// Nanoseconds since the recording began. Traces keep multiples of [`Time::STEP`].
+/// Nanoseconds since the recording began. Traces round the times of operations down to multiples of
+/// [`Time::STEP`].
 #[derive(
     Clone,
     Copy,
@@ -26,7 +27,7 @@ impl Time {
         self.0 / Self::STEP
     }
 
-    /// Returns the time after a number of steps; the largest time if that exceeds it.
+    /// Returns the time after a number of steps, or the largest time if that would overflow.
     pub(crate) fn from_steps(steps: u64) -> Self {
         Self(steps.saturating_mul(Self::STEP))
     }
@@ -125,7 +126,7 @@ pub struct Step {
     pub time: Time,
     /// The call.
     pub operation: Operation,
-    /// The number of the caller's stack, if it was recorded. Only an operation that
-    /// [may have one](Operation::may_have_stack) has one.
+    /// Number of the recorded stack of the call. `None` if no stack was recorded, and always if the
+    /// operation cannot [have one](Operation::may_have_stack).
     pub stack: Option<u32>,
 }

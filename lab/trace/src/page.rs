@@ -1,4 +1,4 @@
-//! Compares `docs/trace-format.md` with the code.
+//! Tests that `docs/trace-format.md` agrees with the code.
 
 use crate::encode::{
     Encoder, FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES,
@@ -12,7 +12,8 @@ fn page() -> String {
     std::fs::read_to_string(page).expect("the page is there")
 }
 
-/// Returns a row of a table of codes, and the page's word for the operation.
+/// Returns the beginning of a row in the page's table of codes. `word` begins the row's
+/// description.
 fn row(first: u8, last: u8, word: &str) -> String {
     match first == last {
         true => format!("| 0x{first:02x} | {word}"),

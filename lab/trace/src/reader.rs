@@ -15,7 +15,7 @@ use crate::layout::{
 use crate::operation::Step;
 use crate::records::{Record, Recording, Totals};
 
-/// How a trace ends.
+/// Way in which a trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The trace is complete.
@@ -27,8 +27,8 @@ pub enum Ending {
     },
 }
 
-/// Reads a trace from its beginning to its end, chunk by chunk, in memory that does not depend on
-/// the trace's length.
+/// Reader of a trace from its beginning to its end, chunk by chunk. Its memory does not depend on
+/// the number of operations.
 pub struct Reader<R> {
     source: R,
     offset: u64,
@@ -77,9 +77,9 @@ pub struct Operations<'a> {
     pub count: u32,
     /// Number of the first block that an operation of this chunk makes.
     pub first_block: u64,
-    /// Bytes of the content in the file.
+    /// Size of the compressed content in bytes.
     pub bytes: u64,
-    /// Bytes of the content when decompressed.
+    /// Size of the decompressed content in bytes.
     pub content_bytes: u64,
     start: Start,
     content: &'a [u8],
@@ -104,7 +104,8 @@ impl Operations<'_> {
     }
 }
 
-/// Fills `buffer`. Returns the number of bytes that the source had.
+/// Fills `buffer` from `source`. Returns the number of bytes read, which is smaller than the buffer
+/// only if the source has ended.
 fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -119,7 +120,8 @@ fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> 
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning of a trace. Reads `source` in large pieces, so it needs no buffer.
+    /// Reads the beginning of a trace. Reads `source` in large pieces, so no buffered reader is
+    /// needed.
     ///
     /// # Errors
     /// Returns an error if reading fails, or if the source is no trace, has a newer version, is
@@ -171,7 +173,7 @@ impl<R: Read> Reader<R> {
         &self.recording
     }
 
-    /// Returns the architecture of the machine that recorded.
+    /// Returns the architecture of the machine on which the trace was recorded.
     pub fn architecture(&self) -> Architecture {
         self.architecture
     }
@@ -181,7 +183,8 @@ impl<R: Read> Reader<R> {
         self.offset
     }
 
-    /// Returns how the trace ends; `None` until [`next_chunk`](Self::next_chunk) returns `None`.
+    /// Returns how the trace ends; `None` before [`next_chunk`](Self::next_chunk) has reached the
+    /// end.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }

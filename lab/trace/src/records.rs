@@ -13,9 +13,9 @@ pub struct Recording {
     pub command: Vec<String>,
     /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
-    /// When the recording began, in nanoseconds since 1970.
+    /// Time at which the recording began, in nanoseconds since 1970.
     pub began: u64,
-    /// The version of heapdrome that recorded.
+    /// Version of heapdrome that made the recording.
     pub heapdrome: String,
     /// Bytes of a page on the machine.
     pub page_bytes: u64,
@@ -24,13 +24,14 @@ pub struct Recording {
     /// `1 - exp(-max(size, 1) / sample_bytes)`.
     #[serde(default)]
     pub sample_bytes: u64,
-    /// Mean number of requested bytes between two blocks whose stack was recorded, with the same
-    /// probability for each; 1 if every recorded block has its stack, 0 if none has.
+    /// Mean number of requested bytes between two blocks whose stack was recorded; 1 if every
+    /// recorded block has its stack, 0 if none has. If it exceeds 1, a block has a stack with the
+    /// probability given at [`sample_bytes`](Self::sample_bytes), for the larger of the two means.
     #[serde(default)]
     pub stack_bytes: u64,
 }
 
-/// How a process began.
+/// Way in which a process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beginning {
@@ -47,8 +48,8 @@ pub enum Beginning {
     },
 }
 
-/// Beginning of a program in a process. If the program executes another one, it finishes, and a new
-/// `Process` record with the same `pid` begins.
+/// Beginning of a program in a process. If the process executes another program, a [`Finish`]
+/// record ends this one, and a new `Process` record with the same `pid` follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Number of the process in the trace, from 0.
@@ -61,7 +62,7 @@ pub struct Process {
     pub allocator: String,
     /// Time at which the program began.
     pub time: Time,
-    /// How the program began: executed or forked.
+    /// Way in which the program began: executed or forked.
     pub beginning: Beginning,
 }
 
@@ -96,15 +97,15 @@ pub struct Finish {
     pub process: u32,
     /// Time at which the end of the process was noticed.
     pub time: Time,
-    /// Maximum number of resident bytes, if the system reports it.
+    /// Maximum of the readings of resident anonymous memory, in bytes; `None` if there was none.
     pub peak_resident: Option<u64>,
-    /// Page faults that needed no reading, if the system reports them.
+    /// Number of page faults resolved without reading from a disk; `None` if it was not read.
     pub minor_faults: Option<u64>,
-    /// Processor time in nanoseconds, if the system reports it.
+    /// Processor time in nanoseconds; `None` if it was not read.
     pub processor_time: Option<u64>,
     /// Nanoseconds for which the process's threads waited for the collector, in total.
     pub waited: u64,
-    /// Whether the recording of this process stopped before its end.
+    /// Whether the recording of this process stopped before the process ended.
     pub gave_up: bool,
     /// Times of some of the process's calls; `None` if none was timed.
     pub timed: Option<TimedCalls>,
@@ -151,6 +152,28 @@ pub struct LargeCalls {
     /// Number of timed calls that are not in the sums, because they took so long that they were
     /// probably interrupted.
     pub interrupted: u64,
+}
+
+impl TimedCalls {
+    /// Minimum number of timed calls that an interval requires.
+    pub const FEWEST: u64 = 30;
+}
+
+impl Finish {
+    /// Returns the share of the process's processor time that was spent in the allocator, from 0 to
+    /// 1, given the process's number of calls. Returns `None` if the share is unknown.
+    #[must_use]
+    pub fn share_in_allocator(&self, calls: u64) -> Option<f64> {
+        let timed = self
+            .timed
+            .filter(|timed| timed.calls >= TimedCalls::FEWEST)?;
+        let processor = self.processor_time.filter(|_| !self.gave_up)? as f64;
+        let all = calls as f64 / timed.calls as f64;
+        let allocator = all * timed.nanoseconds as f64;
+        // The recorder's time is an estimate as well, and must leave room for the allocator's.
+        let own = (processor - all * timed.recording as f64).max(allocator);
+        (own > 0.0).then(|| allocator / own)
+    }
 }
 
 /// A process of the command that was not recorded.
@@ -223,7 +246,7 @@ impl Stack {
 /// Totals of a trace. A complete trace ends with this record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Operations in the trace.
+    /// Number of operations in the trace.
     pub operations: u64,
     /// Number of operations whose order was repaired, because an address was returned again before
     /// its free was seen.
@@ -274,7 +297,8 @@ impl Record {
         }
     }
 
-    /// Returns a reference to the [`time`](Self::time).
+    /// Returns a mutable reference to the [`time`](Self::time); `None` for kinds of record without
+    /// one.
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),
@@ -346,6 +370,33 @@ pub(crate) fn one_of_each() -> [Record; 9] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_share_in_the_allocator_needs_enough_timed_calls_and_a_whole_recording() {
+        let timed = |calls| TimedCalls {
+            calls,
+            nanoseconds: 20 * calls,
+            recording: 5 * calls,
+            ..TimedCalls::default()
+        };
+        let mut finish = Finish {
+            process: 0,
+            time: Time(0),
+            peak_resident: None,
+            minor_faults: None,
+            processor_time: Some(450_000),
+            waited: 0,
+            gave_up: false,
+            timed: Some(timed(100)),
+        };
+        // Of 10,000 calls, 20 ns each are in the allocator and 5 ns in the recorder.
+        assert_eq!(finish.share_in_allocator(10_000), Some(0.5));
+        finish.timed = Some(timed(TimedCalls::FEWEST - 1));
+        assert_eq!(finish.share_in_allocator(10_000), None);
+        finish.timed = Some(timed(100));
+        finish.gave_up = true;
+        assert_eq!(finish.share_in_allocator(10_000), None);
+    }
 
     #[test]
     fn a_finish_of_an_earlier_heapdrome_has_no_timed_calls() {

@@ -21,9 +21,9 @@ pub struct ProcessSummary {
     pub operations: u64,
     /// Number of blocks that the process made.
     pub blocks: u64,
-    /// Number of blocks that the process had not freed at its end.
+    /// Number of blocks that the process made and had not freed at its end.
     pub live_blocks: u64,
-    /// Requested bytes of the blocks that the process had not freed at its end.
+    /// Requested bytes of the blocks that the process made and had not freed at its end.
     pub live_bytes: u64,
     /// Maximum of requested live bytes, inherited blocks included.
     pub peak_live_bytes: u64,
@@ -32,15 +32,15 @@ pub struct ProcessSummary {
 /// Contents of a trace.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// How the trace ends.
+    /// Way in which the trace ends.
     pub ending: Ending,
     /// Bytes of the trace that were read.
     pub bytes: u64,
     /// Number of operations of all processes.
     pub operations: u64,
-    /// Bytes of all chunks of operations in the file, without headers.
+    /// Size of all compressed chunks of operations in bytes, excluding headers.
     pub operation_bytes: u64,
-    /// Bytes of all chunks of operations when decompressed.
+    /// Size of all decompressed chunks of operations in bytes.
     pub operation_content: u64,
     /// The latest time in the trace.
     pub last: Time,

@@ -12,7 +12,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front.
+/// Decodes a number at the front of `bytes`, and removes it from there.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
     let (&first, rest) = bytes.split_first().ok_or(Damage::End)?;
@@ -41,8 +41,7 @@ fn take_rest(bytes: &mut &[u8], mut number: u64) -> Result<u64, Damage> {
     }
 }
 
-/// The fields of an operation, as far as they lie within one word. No byte of the word needs a
-/// check of its own.
+/// Fields of an operation that lie within one word, so that reading them needs no bounds checks.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields {
     word: u64,
@@ -50,10 +49,10 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Bytes of an operation that are read at once: the code and a word.
+    /// Number of bytes of an operation that are read at once: its code and a word of fields.
     pub(crate) const BYTES: usize = 9;
 
-    /// Largest number that [`number`](Self::number) takes: it has three bytes.
+    /// Largest number that [`number`](Self::number) returns. It is encoded in three bytes.
     pub(crate) const LARGEST: u64 = (1 << 21) - 1;
 
     /// Returns the code of an operation, and its fields.
@@ -63,14 +62,14 @@ impl Fields {
         (code, Self { word, taken: 1 })
     }
 
-    /// Returns the number of bytes that were taken, the code among them. If it exceeds
-    /// [`BYTES`](Self::BYTES), the fields after those bytes were read as zeros.
+    /// Returns the number of bytes taken, including the code. If it exceeds [`BYTES`](Self::BYTES),
+    /// the fields beyond those bytes were read as zeros.
     #[inline(always)]
     pub(crate) fn taken(self) -> usize {
         self.taken
     }
 
-    /// Takes a byte.
+    /// Takes the next byte.
     #[inline(always)]
     pub(crate) fn byte(&mut self) -> u8 {
         let byte = self.word as u8;
@@ -79,7 +78,7 @@ impl Fields {
         byte
     }
 
-    /// Takes a number; `None` if it exceeds [`LARGEST`](Self::LARGEST).
+    /// Takes and decodes the next number; `None` if it exceeds [`LARGEST`](Self::LARGEST).
     #[inline(always)]
     pub(crate) fn number(&mut self) -> Option<u64> {
         let word = self.word;
@@ -98,7 +97,8 @@ impl Fields {
         Some(number)
     }
 
-    /// Takes two numbers. One jump tests whether both have one byte, as most do.
+    /// Takes and decodes the next two numbers; `None` if one exceeds [`LARGEST`](Self::LARGEST).
+    /// Usually each has one byte; a single branch tests for this case.
     #[inline(always)]
     pub(crate) fn pair(&mut self) -> Option<[u64; 2]> {
         let word = self.word;

@@ -12,22 +12,22 @@ use crate::layout::{self, Architecture, ChunkHeader, Kind};
 use crate::operation::Step;
 use crate::records::{Frame, Record, Recording, Totals};
 
-/// Bytes of operations at which a chunk is written.
+/// Size of encoded operations, in bytes, at which a chunk is written.
 const CHUNK_CONTENT: usize = 256 << 10;
 
-/// Bytes of records at which a chunk is written.
+/// Size of encoded records, in bytes, at which a chunk is written.
 const RECORDS_CONTENT: usize = 64 << 10;
 
-/// Level of zstd: its fastest ordinary one. For JSON in CPython, level 3 makes a trace a sixth
-/// smaller.
+/// Compression level of zstd: its fastest standard level. A trace of CPython handling JSON is a
+/// sixth smaller at level 3.
 const LEVEL: i32 = 1;
 
-/// Writes a trace chunk by chunk, each in one call to the sink.
+/// Writer of a trace, chunk by chunk. Each chunk is one call to the sink.
 pub struct Writer<W: Write> {
     sink: W,
     compressor: Compressor<'static>,
     chunk: Vec<u8>,
-    /// A chunk that is being filled, for each process.
+    /// For each process, the chunk that is being filled.
     processes: BTreeMap<u32, Encoder>,
     known: Known,
     records: Vec<Record>,
@@ -38,7 +38,8 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace in `sink`. Writes to the sink in large pieces, so it needs no buffer.
+    /// Begins a trace in `sink`. Writes to the sink in large pieces, so no buffered writer is
+    /// needed.
     ///
     /// # Errors
     /// Returns an error if the sink does.
@@ -130,12 +131,12 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Counts operations whose order was repaired.
+    /// Adds to the number of operations whose order was repaired.
     pub fn repaired(&mut self, operations: u64) {
         self.repaired += operations;
     }
 
-    /// Sets the processor time of the recording itself, in nanoseconds.
+    /// Sets the processor time of the collector, in nanoseconds.
     pub fn collector_time(&mut self, nanoseconds: u64) {
         self.collector_time = nanoseconds;
     }

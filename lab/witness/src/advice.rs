@@ -2,8 +2,8 @@
 
 use heapdrome_schema::UnservedReason;
 
-/// Returns advice for a reader of the result: one sentence without an initial capital and a full
-/// stop. Messages show it alone, or after a colon or semicolon that follows the reason or the
+/// Returns advice for a reader of the result: one sentence with neither an initial capital nor a
+/// full stop. Messages show it alone, or after a colon or semicolon that follows the reason or the
 /// program's name.
 pub(crate) fn advice(reason: UnservedReason, served_by: Option<&str>) -> String {
     let other = served_by.unwrap_or("another object");

@@ -12,25 +12,25 @@ pub enum WitnessError {
     /// The program was not found.
     #[error("cannot find the program {program}; check its name and PATH")]
     CommandNotFound {
-        /// The requested name.
+        /// The first word of the command.
         program: String,
     },
     /// The kernel refused to run the program.
     #[error("cannot run {program}: {source}")]
     CannotRun {
-        /// The program.
+        /// Path of the program.
         program: PathBuf,
-        /// The reason.
+        /// Error from the operating system.
         source: io::Error,
     },
     /// A file or folder that the command needs cannot be opened.
     #[error("cannot open {path} for the command's {purpose}: {source}")]
     CannotOpen {
-        /// The path.
+        /// Path of the file or folder.
         path: PathBuf,
         /// Purpose of the file or folder.
         purpose: &'static str,
-        /// The reason.
+        /// Error from the operating system.
         source: io::Error,
     },
     /// A path that `LD_PRELOAD` cannot express.
@@ -39,7 +39,7 @@ pub enum WitnessError {
          a path without them"
     )]
     UnspeakablePath {
-        /// The path.
+        /// Path of the library.
         path: PathBuf,
     },
     /// No folder can hold the records.
@@ -48,7 +48,7 @@ pub enum WitnessError {
          has no space or colon and whose file system allows programs (no noexec)"
     )]
     NoFolder {
-        /// The folders that were tried, and why each is unsuitable.
+        /// The folders that were tried, each with the reason why it is unsuitable.
         tried: String,
     },
     /// The kernel refuses ptrace.
@@ -58,15 +58,15 @@ pub enum WitnessError {
          to 0, 1 or 2, and start heapdrome outside of strace and debuggers"
     )]
     PtraceForbidden {
-        /// The reason.
+        /// Error from the operating system.
         source: io::Error,
     },
     /// The kernel refused another operation.
     #[error("the witness could not {action}: {source}")]
     System {
-        /// The operation.
+        /// The operation that failed, such as `start a thread`.
         action: &'static str,
-        /// The reason.
+        /// Error from the operating system, or the panic of a thread of the witness.
         source: io::Error,
     },
     /// The interrupt flag was raised.

@@ -42,9 +42,9 @@ fn sizes<'a>(followed: impl Iterator<Item = &'a Followed>) -> Vec<SizeCount> {
     sums
 }
 
-/// Returns the tree's system calls for memory, without those that the library made for itself. If
-/// the sum is 0, calls were not counted, because every dynamic loader makes some; returns `None`
-/// then.
+/// Returns the tree's system calls for memory, without those that the library made for itself.
+/// Returns `None` if the sum is 0: calls were not counted then, because every dynamic loader makes
+/// some.
 fn system_calls<'a>(
     images: &[Image],
     followed: impl Iterator<Item = &'a Followed>,
@@ -69,7 +69,8 @@ fn system_calls<'a>(
     Some(sum)
 }
 
-/// Returns the estimated time of all calls, from the mean of each program's timed calls.
+/// Returns the estimated time of all calls, from the mean of each program's timed calls. Returns
+/// `None` if too few calls were timed, or there is no counter.
 fn call_time<'a>(
     ledgers: impl Iterator<Item = &'a Ledger>,
     ticks_per_second: f64,

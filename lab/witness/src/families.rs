@@ -108,7 +108,7 @@ impl Search {
     }
 
     /// Returns a name by which a reader can recognise the allocator: one of its functions, or its
-    /// crate.
+    /// crate. Returns `None` if no family has functions of both kinds.
     pub(crate) fn found(&self) -> Option<String> {
         let mut families = FAMILIES.iter().zip(&self.seen);
         families.find_map(|(family, (allocating, frees))| {

@@ -94,11 +94,11 @@ pub(crate) fn program() -> Vec<libc::sock_filter> {
     program
 }
 
-/// Installs the filter on the calling process. If that fails, reports no error, and no call is
-/// counted.
+/// Installs the filter on the calling process, without allocating. If that fails, reports no error,
+/// and no call is counted.
 ///
 /// # Safety
-/// The caller is a child between fork and exec. The function does not allocate.
+/// The caller is a child between fork and exec.
 pub(crate) unsafe fn install(program: &[libc::sock_filter]) {
     let filter = libc::sock_fprog {
         len: program.len() as u16,

@@ -25,8 +25,8 @@ const PREFIX: &str = "heapdrome-witness-";
 /// Name of the library until it is locked and complete.
 const FRESH: &str = "new";
 
-/// Number of attempts to create a folder. An attempt fails if another heapdrome mistakes the new
-/// folder for one that a killed run left behind.
+/// Maximum number of attempts to create a folder. An attempt fails if another heapdrome mistakes
+/// the new folder for one that a killed run left behind.
 const TRIES: u32 = 5;
 
 /// Folder of one run. It contains the library, and one record for each program of each process.
@@ -38,7 +38,7 @@ pub struct Home {
 }
 
 /// Returns whether `LD_PRELOAD` can express a path. Spaces and colons end a path there, and `$` may
-/// begin a token such as `$ORIGIN`.
+/// begin a token such as `$ORIGIN`. Tabs and newlines are not accepted, either.
 pub(crate) fn speakable(path: &Path) -> bool {
     !path
         .as_os_str()
@@ -52,7 +52,7 @@ impl Home {
     /// temporary folder. Dropping this value removes the folder.
     ///
     /// # Errors
-    /// Returns an error if none of the three is suitable.
+    /// Returns an error if none of the three is suitable, or this build has no counting library.
     pub fn create(wanted: &Path) -> Result<Self, WitnessError> {
         if LIBRARY.is_empty() {
             return Err(WitnessError::Unsupported);
@@ -108,7 +108,7 @@ impl Home {
         self.folder.path()
     }
 
-    /// Makes the library follow every block from now on.
+    /// Makes the library follow every block in programs that start from now on.
     pub(crate) fn follow_blocks(&self) -> Result<(), WitnessError> {
         let path = self.folder.path().join(FOLLOW);
         let failed = |source| WitnessError::CannotOpen {
@@ -127,8 +127,8 @@ impl Home {
     }
 }
 
-/// Creates a folder that contains the library. Returns the path of the folder, and the locked
-/// library.
+/// Creates a folder that contains the library. Returns the folder, which is removed when dropped,
+/// and the locked library.
 fn furnished(parent: &Path) -> io::Result<(TempDir, File)> {
     let mut tries = 0;
     loop {
@@ -153,8 +153,8 @@ fn furnished(parent: &Path) -> io::Result<(TempDir, File)> {
 /// meantime.
 fn place_library(folder: &Path) -> io::Result<File> {
     let fresh = folder.join(FRESH);
-    // Open for writing, because some network file systems refuse to lock a file that is open for
-    // reading.
+    // Open for writing, because some network file systems refuse an exclusive lock on a file that
+    // is only open for reading.
     let mut held = File::create_new(&fresh)?;
     lock(&held, libc::LOCK_EX)?;
     held.write_all(LIBRARY)?;
@@ -167,15 +167,16 @@ fn forbids_programs(folder: &Path) -> bool {
     let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else {
         return true;
     };
-    // SAFETY: the path ends with a zero, and `status` is read only if the call succeeded.
+    // SAFETY: the path ends with a zero. All-zero bytes are a valid `statvfs`, which outlives the
+    // call.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) != 0 || status.f_flag & libc::ST_NOEXEC != 0
     }
 }
 
-/// Removes the folders that killed runs left behind. The lock on the library in such a folder is
-/// free.
+/// Removes the folders that killed runs of this user left behind. The lock on the library in such a
+/// folder is free.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;

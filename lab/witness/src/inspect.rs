@@ -8,8 +8,9 @@ use std::sync::Arc;
 use crate::layout::{FUNCTIONS, MALLOC};
 use crate::objects::{Object, Objects, Segment};
 
-/// Pair of loaded objects: calls from `from` to an allocation function reach the definition in `to`
-/// without passing the counting library.
+/// Pair of loaded objects: a call from `from` to a function that allocates reaches the definition
+/// in `to` directly, so the counting library does not see it. Wrappers of malloc, such as the C++
+/// runtime's `operator new`, form no lead.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lead {
     pub(crate) from: PathBuf,
@@ -21,7 +22,7 @@ pub(crate) struct Lead {
 pub(crate) struct Inspection {
     /// Whether the counting library is loaded.
     pub(crate) entered: bool,
-    /// Calls that do not pass the counting library.
+    /// Pairs of objects between which calls bypass the counting library, each once.
     pub(crate) leads: Vec<Lead>,
     /// Files whose code is loaded.
     pub(crate) loaded: Vec<PathBuf>,
@@ -45,7 +46,8 @@ struct Mapped {
     range: Range,
 }
 
-/// Inspects a process that is stopped or running; `None` if its memory is gone or inaccessible.
+/// Inspects a process that is stopped or running. Returns `None` if `/proc/PID/maps` cannot be read
+/// or names no file, for example because the process has ended.
 pub(crate) fn inspect(pid: i32, library: &Path, objects: &Objects) -> Option<Inspection> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     let mapped: Vec<Mapped> = maps
@@ -111,8 +113,8 @@ fn maps(map: &Mapped, segment: &Segment, base: u64) -> bool {
     map.range.start < end && start < map.range.end && moved == start.wrapping_sub(segment.offset)
 }
 
-/// Returns the difference between a program's addresses in memory and in its file; `None` if the
-/// program is not mapped.
+/// Returns the difference between a program's addresses in memory and in its file. Returns `None`
+/// if its first segment is not mapped, or the mappings cannot be read.
 pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     let (offset, address) = object.first_segment;
@@ -128,8 +130,8 @@ struct Call<'a> {
     target: u64,
 }
 
-/// Returns the slots of all objects except the counting library, with the addresses that they
-/// contain.
+/// Returns the slots through which objects, except the counting library, call functions that
+/// allocate. A slot that cannot be read contains 0.
 fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<'a>> {
     let mut calls: Vec<Call> = objects
         .iter()
@@ -157,11 +159,11 @@ fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<
     calls
 }
 
-/// Returns the lead of a call whose target is in `range`, unless the call passes the counting
-/// library.
+/// Returns the lead of a call whose target is in `range`. Returns `None` if the target is not a
+/// definition of the function, belongs to the counting library, or is a wrapper of malloc.
 fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Option<Lead> {
     // The path alone does not identify an object, because a file may be loaded several times, in
-    // separate namespaces. A target that is not a definition belongs to a slot that was never
+    // separate namespaces. A target that is not a definition is ignored, because its slot was never
     // bound.
     let target = objects.iter().find(|object| {
         let address = call.target.wrapping_sub(object.base);
@@ -195,7 +197,7 @@ fn contains(range: &Range, address: u64) -> bool {
     (range.start..range.end).contains(&address)
 }
 
-/// Parses a line of `/proc/PID/maps` that maps a file.
+/// Parses a line of `/proc/PID/maps`. Returns `None` if it maps no file.
 fn mapping(line: &[u8]) -> Option<Mapped> {
     let slash = line.iter().position(|&byte| byte == b'/')?;
     let path = &line[slash..];

@@ -1,4 +1,5 @@
-//! Decides which object served each program, and why, if it was not the entrant's.
+//! Decides which object served each program, and gives the reason if it was not the entrant's. An
+//! image is one program that ran in one process.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -13,12 +14,13 @@ use crate::tree::Image;
 /// Verdict on one image.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// Whether the image counts as a process. An image that only executed another program, or was
-    /// killed before it could allocate, does not count.
+    /// Whether the image counts as a process. A forked image that only executed another program
+    /// does not count. Neither does an image that was killed before the library was loaded.
     pub(crate) counts: bool,
-    /// Reason why the entrant did not serve the image; `None` if it did.
+    /// Reason why the entrant did not serve the image; `None` if it did, or if the image was killed
+    /// before the library was loaded.
     pub(crate) unserved: Option<UnservedReason>,
-    /// The object that served malloc.
+    /// The object that served malloc, if known.
     pub(crate) served_by: Option<String>,
 }
 
@@ -51,7 +53,8 @@ impl Expected {
     }
 
     /// Returns whether a program that was not served for this reason still runs on the entrant. A
-    /// program that loads no library does not, because it runs identically under every entrant.
+    /// program that cannot load the allocator does not, because it runs identically under every
+    /// entrant.
     fn accepts(&self, reason: UnservedReason) -> bool {
         let alike = [UnservedReason::StaticBinary, UnservedReason::OtherMachine];
         self.any && !alike.contains(&reason)
@@ -92,7 +95,7 @@ pub(crate) fn judge(images: &[Image], expected: &Expected) -> Vec<Verdict> {
         .collect()
 }
 
-/// Image with the findings that it inherits from the images that forked it.
+/// Image with its own findings and those of its ancestors, the images that forked it.
 struct Case<'a> {
     image: &'a Image,
     /// Nearest ledger that shows which object receives calls to malloc: the image's or an
@@ -141,8 +144,8 @@ impl<'a> Case<'a> {
             .as_ref()
             .is_some_and(|ledger| !ledger.counts.is_empty());
         let only_executes = forked && self.image.replaced && !calls;
-        // A program with neither inspection nor record was killed early, unless an exec replaced
-        // it.
+        // A program that loads the library, but has neither inspection nor record, was killed
+        // early, unless an exec replaced it.
         let unborn = !self.entered && !self.inspected && !self.image.replaced && self.loads();
         let (unserved, served_by) = match unborn {
             true => (None, None),
@@ -164,8 +167,8 @@ impl<'a> Case<'a> {
         usual && !program.raised && program.preloaded
     }
 
-    /// Returns the first call that bypasses the counting library and is neither made nor served by
-    /// an object of the entrant.
+    /// Returns the first call that bypasses the counting library. Ignores calls that an object of
+    /// the entrant makes or serves.
     fn escape(&self, expected: &Expected) -> Option<&'a Lead> {
         self.leads
             .iter()
@@ -181,7 +184,8 @@ impl<'a> Case<'a> {
         if let Some(server) = &server
             && !expected.matches(server)
         {
-            // The C library serves malloc only if no other object defines it.
+            // The C library serves malloc only if no other object defines it, so the entrant was
+            // not loaded.
             let reason = if is_libc(server) {
                 UnservedReason::NotLoaded
             } else {

@@ -160,7 +160,7 @@ fn a_program_that_was_not_entered_has_its_reason() {
         reason(with(|_| ()), &rival),
         Some(UnservedReason::NotLoaded)
     );
-    // Under the system's own allocator all of them are served.
+    // Under the system's own allocator, both programs are served.
     assert_eq!(
         reason(with(|program| program.preloaded = false), &system()),
         None

@@ -25,8 +25,8 @@ pub(crate) struct Launch {
     script_arguments: Vec<CString>,
     environment: Vec<CString>,
     streams: [File; 3],
-    /// Filter that makes the kernel stop the command at calls for memory; empty if they are not
-    /// counted.
+    /// Filter that makes the kernel stop the command at system calls for memory; empty if they are
+    /// not counted.
     filter: Vec<libc::sock_filter>,
 }
 
@@ -132,7 +132,8 @@ impl Launch {
         self.filter = filter::program();
     }
 
-    /// Forks the child, calls `attach` with its process ID, and lets it continue to its exec.
+    /// Forks the child, calls `attach` with its process ID, and lets it continue to its exec. If
+    /// `attach` fails, kills the child and returns the error.
     pub(crate) fn spawn(
         &self,
         attach: impl FnOnce(i32) -> Result<(), WitnessError>,
@@ -149,8 +150,9 @@ impl Launch {
             return Err(failed("start a process")(io::Error::last_os_error()));
         }
         if pid == 0 {
-            // SAFETY: this is the child; every pointer was created before the fork, and every table
-            // ends with a null.
+            // SAFETY: this is the child, which has just been forked. Every pointer was created
+            // before the fork and points to memory of `self` or of this function. Every table ends
+            // with a null.
             unsafe {
                 libc::close(open_gate.as_raw_fd());
                 self.become_command(&gate, &tell, [&arguments, &script, &environment])
@@ -158,7 +160,8 @@ impl Launch {
         }
         drop((gate, tell));
         if let Err(error) = attach(pid) {
-            // SAFETY: the child belongs to this process and has not been waited for.
+            // SAFETY: the child belongs to this process and has not been waited for, so no other
+            // process has its ID. A null status pointer is allowed.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 libc::waitpid(pid, std::ptr::null_mut(), 0);
@@ -184,7 +187,9 @@ impl Launch {
         [arguments, script, environment]: [&[*const libc::c_char]; 3],
     ) -> ! {
         // SAFETY: by contract this is a child that has just been forked, and the tables end with a
-        // null.
+        // null. All calls are async-signal-safe. Strings and tables live until the exec, and `none`
+        // and `byte` have room for the results. All-zero bytes are a valid `sigset_t`, and the
+        // script's table has a first entry.
         unsafe {
             libc::setsid();
             for (number, stream) in self.streams.iter().enumerate() {
@@ -228,8 +233,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Waits until the process has executed the command or ended, and returns the error of the
-    /// exec.
+    /// Waits until the process has executed the command or ended. Returns the error that prevented
+    /// the exec; `None` if there was none.
     pub(crate) fn exec_error(&mut self) -> Option<WitnessError> {
         let mut errno = [0; 4];
         io::Read::read_exact(&mut self.status, &mut errno).ok()?;

@@ -1,4 +1,4 @@
-//! Reads the counts that a process left.
+//! Reads the records that processes left.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::layout::{
 /// Findings of the counting library in one program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Followed {
-    /// Peak of the bytes in use.
+    /// Maximum number of live bytes at one time.
     pub(crate) peak: u64,
     pub(crate) frees: u64,
     pub(crate) freed_by_others: u64,
@@ -43,7 +43,8 @@ pub(crate) struct Ledger {
     pub(crate) operator_new: bool,
     /// Calls to `operator new`, by the object that served them.
     pub(crate) news: Vec<Counts>,
-    /// Number of calls to C functions that return memory, whichever object served them.
+    /// Number of calls to C functions that return memory, regardless of the object that served
+    /// them.
     pub(crate) mallocs: u64,
     /// Findings on blocks, if every block was followed.
     pub(crate) followed: Option<Followed>,
@@ -56,7 +57,6 @@ pub(crate) struct Ledger {
 pub(crate) struct Counts {
     /// The path of the object.
     pub(crate) server: String,
-    /// The number of calls.
     pub(crate) calls: u64,
     /// The bytes that the calls requested.
     pub(crate) bytes: u64,
@@ -67,7 +67,8 @@ impl Ledger {
     /// path of the executable, which the record does not contain.
     pub(crate) fn take(record: &Path, program: &Path) -> Option<Self> {
         let bytes = contents(record);
-        // If the removal fails, the record is read again only if the kernel reuses the process ID.
+        // If the removal fails, the record is read again only for a later program with the same
+        // process ID.
         let _ = std::fs::remove_file(record);
         Self::parse(&bytes?, program)
     }
@@ -156,7 +157,8 @@ pub(crate) fn takes_memory(name: &str) -> bool {
     !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
 }
 
-/// Returns the path of an object in a record. `place` is the object's index plus one; 0 means none.
+/// Returns the path of an object in a record. `place` is the object's index plus one; `None` if it
+/// is 0 or the record does not contain it. An empty path stands for `program`.
 fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     let place = usize::try_from(place).ok()?.checked_sub(1);
     let place = place.filter(|&at| at < OBJECTS)?;
@@ -174,8 +176,8 @@ fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
-/// Returns a record's findings on blocks. The inner value is `None` if blocks were not followed.
-/// `word` returns the word at an offset of the record.
+/// Returns a record's findings on blocks. The inner value is `None` if blocks were not followed,
+/// the outer one if the record is too short. `word` returns the word at an offset of the record.
 fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     use std::mem::offset_of;
     let start = offset_of!(Record, followed);
@@ -206,8 +208,9 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     Some((followed.calibration > 0).then_some(followed))
 }
 
-/// Opens a record, without following links or waiting for the writer of a pipe. If root runs the
-/// witness, every user can create files in its folder.
+/// Opens a record, without following links or waiting for the writer of a pipe. Returns `None` on
+/// failure, or if it is not a regular file. If root runs the witness, every user can create files
+/// in its folder, so the path may name a link or a pipe.
 pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);
@@ -216,7 +219,7 @@ pub(crate) fn open(record: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// Reads the bytes of a record, up to its expected length.
+/// Reads the bytes of a record, up to its expected length; `None` on failure.
 fn contents(record: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut limited = open(record)?.take(size_of::<Record>() as u64);

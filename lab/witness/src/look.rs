@@ -29,7 +29,8 @@ fn busiest_server(report: &Report) -> Option<String> {
     busiest.map(|(server, _)| server.to_owned())
 }
 
-/// Adds the programs that an object other than the entrant's served in `uncounted` only.
+/// Adds the unserved programs of `uncounted` that `proof` lacks and that another object than the
+/// entrant's served. Lowers the coverage accordingly.
 fn add_displaced(proof: &mut Proof, uncounted: &Report) {
     let known = |part: &&Unserved| {
         let is_it = |known: &Unserved| known.program == part.program;

@@ -53,7 +53,7 @@ pub(crate) struct Segment {
 pub(crate) struct Object {
     /// Whether the object is built for the machine and word size of the witness.
     pub(crate) native: bool,
-    /// Whether a dynamic loader starts the object.
+    /// Whether a dynamic loader starts the object. Always set if the object is not native.
     pub(crate) dynamic: bool,
     /// Definitions of the [`FUNCTIONS`] that the object exports.
     pub(crate) definitions: Vec<Slot>,
@@ -63,8 +63,8 @@ pub(crate) struct Object {
     pub(crate) first_segment: (u64, u64),
     /// Executable segments of the object.
     pub(crate) code: Vec<Segment>,
-    /// Name of a function of an allocator that does not use the usual names, such as
-    /// `mi_malloc_aligned`.
+    /// Name that identifies an allocator that the program defines under unusual names: a function
+    /// such as `mi_malloc_aligned`, or a crate.
     pub(crate) private_malloc: Option<String>,
     /// Virtual address of the program's `operator new(size_t)`, if it defines one. The C++
     /// runtime's other forms of the operator call this one.
@@ -93,7 +93,7 @@ impl Object {
 
 type Key = (u64, u64, i64, i64);
 
-/// Cache of object files. A witness reads each file once, even if many processes map it.
+/// Cache of the properties of files. A witness reads each file once, even if many processes map it.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     known: Mutex<HashMap<Key, Option<Arc<Object>>>>,
@@ -216,7 +216,8 @@ struct Symbols<'a> {
 }
 
 impl<'a> Symbols<'a> {
-    /// Reads the symbol table of a section type. Returns an empty table if the file has none.
+    /// Reads the symbol table in the section of type `kind`. Returns an empty table if the file has
+    /// none, and `None` if it is damaged.
     fn read(
         sections: &SectionTable<'a, Header, Cache<'a>>,
         endian: Endianness,
@@ -257,8 +258,8 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// Returns the dynamic symbols that are allocation functions, by index, and records the defined
-/// ones in `object`.
+/// Returns a map from symbol indices to indices of [`FUNCTIONS`], for the dynamic symbols that are
+/// allocation functions. Records the functions that the file defines in `object`.
 fn wanted_symbols(
     symbols: &Symbols,
     endian: Endianness,
@@ -281,7 +282,8 @@ fn wanted_symbols(
     wanted
 }
 
-/// Returns a name that identifies a program's allocator if it does not use the usual names.
+/// Returns a name that identifies the program's allocator, if that allocator does not use the usual
+/// names.
 fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
     let mut search = Search::default();
     for symbols in tables {

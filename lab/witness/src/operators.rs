@@ -49,7 +49,7 @@ pub(crate) struct NewWatch {
 
 impl NewWatch {
     /// Sets a breakpoint that stops the first thread of a process at `address`. Returns `None` if
-    /// the processor or the kernel does not support it.
+    /// the breakpoint cannot be set.
     pub(crate) fn begin(pid: i32, address: u64) -> Option<Self> {
         breakpoint::set(pid, address).then_some(Self {
             pid,
@@ -76,8 +76,8 @@ impl NewWatch {
             self.found.apart += u32::from(before == now);
         }
         self.counted = counted;
-        // Counts the stop even if the program has no record because the library was not loaded into
-        // it.
+        // Count the stop even if the program has no record. It has none if the library was not
+        // loaded into it.
         self.stops += 1;
         if self.stops > MOST {
             breakpoint::clear(self.pid);
@@ -90,7 +90,8 @@ impl NewWatch {
     }
 }
 
-/// Returns the number of calls for memory that a record has counted so far, over all threads.
+/// Returns the number of calls to C functions that return memory, as a record has counted them so
+/// far over all threads. Returns `None` if the record cannot be read.
 fn counted(record: &File) -> Option<u64> {
     const SIZE: usize = FUNCTIONS.len() * size_of::<Function>();
     let mut bytes = [0; SIZE];
@@ -136,10 +137,10 @@ mod breakpoint {
     }
 
     /// Returns whether a thread was stopped by the breakpoint at `address`. When the thread
-    /// continues, the kernel executes the instruction there without another stop.
+    /// continues, it executes the instruction at `address` without another stop.
     pub(super) fn is_cause(thread: i32, address: u64) -> bool {
-        // SAFETY: `signal` outlives the call and is read only if the call succeeded. A SIGTRAP that
-        // the processor raised has an address.
+        // SAFETY: all-zero bytes are a valid `siginfo_t`, and `signal` outlives the call. The
+        // address is read only from a SIGTRAP that the processor raised, which has one.
         unsafe {
             let mut signal: libc::siginfo_t = std::mem::zeroed();
             let known = libc::ptrace(libc::PTRACE_GETSIGINFO, thread, 0, &raw mut signal) == 0;

@@ -15,17 +15,17 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) object: Option<Arc<Object>>,
-    /// Whether its loader ignores `LD_PRELOAD`, because the kernel raised its rights or would have
-    /// raised them without a tracer.
+    /// Whether the loader ignores `LD_PRELOAD`, because the kernel raised the program's rights or
+    /// would have raised them without a tracer.
     pub(crate) raised: bool,
     /// Whether `LD_PRELOAD` still names all required libraries.
     pub(crate) preloaded: bool,
-    /// The value of `PYTHONMALLOC`.
+    /// Value of `PYTHONMALLOC` in the program's environment; `None` if unset.
     pub(crate) python_malloc: Option<String>,
 }
 
 impl Program {
-    /// Reads the kernel's data about a process that is stopped after its exec.
+    /// Reads the kernel's data about a stopped process and its program.
     pub(crate) fn observe(pid: i32, preload: &OsStr, objects: &Objects) -> Self {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let arguments: Vec<String> = zero_ended(&proc.join("cmdline"))
@@ -69,7 +69,7 @@ impl Program {
         }
     }
 
-    /// Returns the file name of the program.
+    /// Returns the file name of the program; an empty string if it is not UTF-8.
     pub(crate) fn name(&self) -> &str {
         self.path.file_name().and_then(OsStr::to_str).unwrap_or("")
     }
@@ -137,7 +137,8 @@ fn mounted_nosuid(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: the path ends with a zero, and `status` is read only if the call succeeded.
+    // SAFETY: the path ends with a zero. All-zero bytes are a valid `statvfs`, which outlives the
+    // call.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) == 0 && status.f_flag & libc::ST_NOSUID != 0

@@ -22,8 +22,8 @@ pub struct ImageReport {
     pub cpu: Nanoseconds,
     /// The object that served malloc, if known.
     pub served_by: Option<String>,
-    /// Number of calls to the allocation ABI that the witness counted, whichever object served
-    /// them.
+    /// Number of calls to the allocation ABI that the witness counted, regardless of the object
+    /// that served them.
     pub calls: u64,
     /// Bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,
@@ -78,7 +78,7 @@ pub(crate) fn conclude(
     (proof, reports.collect())
 }
 
-/// Returns the share of the command that the expected library served. `calls` is the number of
+/// Classifies the share of the command that the expected library served. `calls` is the number of
 /// calls that it served; `unserved` lists the programs that it did not serve.
 fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
@@ -211,11 +211,11 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
     warnings
 }
 
-/// Returns a warning for each `operator new` that served calls without malloc and belongs neither
-/// to the entrant nor to the C++ runtime.
+/// Returns a warning for each `operator new` that served most of its calls without malloc and
+/// belongs neither to the entrant nor to the C++ runtime.
 fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
-    // For each object that defines the operator: the number of observed calls, and of observed
-    // calls that reached no malloc.
+    // For each object that defines the operator: the number of observed calls, and the minimum
+    // number of them that reached no malloc.
     let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut add = |object: String, calls: u64, apart: u64| {
         let sum = seen.entry(object).or_default();

@@ -22,10 +22,10 @@ pub struct Request {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The complete environment of the command. The entrant's settings override it, so it need not
-    /// contain them. The witness sets `LD_PRELOAD` to its own library, the entrant's libraries, and
-    /// the libraries that `LD_PRELOAD` names here.
+    /// contain them; glibc's tunables are merged. The witness sets `LD_PRELOAD` to its own library,
+    /// the entrant's libraries, and the libraries that `LD_PRELOAD` names here.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The entrant that must serve malloc.
+    /// The entrant that should serve malloc.
     pub entrant: Entrant,
     /// The folder in which the command runs; `None` for the current one.
     pub directory: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub struct Request {
     pub stdout: Option<PathBuf>,
     /// The file that receives standard error; `None` for `/dev/null`.
     pub stderr: Option<PathBuf>,
-    /// The maximum run time before the whole tree is killed.
+    /// Run time after which the whole tree is killed; `None` for no limit.
     pub timeout: Option<Duration>,
     /// Flag that a handler of Ctrl-C sets; the whole tree is then killed.
     pub interrupt: Arc<AtomicBool>,
@@ -54,8 +54,8 @@ impl Request {
         environment
     }
 
-    /// Returns the file of the command's first word, found as the command's own shell would find
-    /// it.
+    /// Returns the file of the command's first word. Searches the `PATH` of the command's
+    /// environment, as a shell would.
     pub(crate) fn program(&self) -> Result<PathBuf, WitnessError> {
         let name = self.command.first().filter(|name| !name.is_empty());
         let name = name.ok_or(WitnessError::EmptyCommand)?;
@@ -98,8 +98,8 @@ impl Request {
         asked
     }
 
-    /// Returns whether measured runs of the command have an empty `LD_PRELOAD`, unlike a counted
-    /// run. In such runs, a start script that checks `LD_PRELOAD` may choose another allocator.
+    /// Returns whether measured runs of the command have no `LD_PRELOAD`, unlike a counted run. In
+    /// such runs, a start script that checks `LD_PRELOAD` may choose another allocator.
     pub fn preloads_nothing(&self) -> bool {
         self.entrant.preload.is_empty() && self.asked_preload().is_empty()
     }
@@ -213,8 +213,8 @@ const BOOKKEEPING: [&str; 14] = [
     "XDG_SESSION_ID",
 ];
 
-/// Returns whether a variable cannot affect a proof, because shells, terminals and logins keep it
-/// for themselves.
+/// Returns whether a variable cannot affect a proof, because only shells, terminals and logins use
+/// it.
 pub fn is_bookkeeping(name: &OsStr) -> bool {
     let told = name.as_bytes();
     told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)

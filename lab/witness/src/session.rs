@@ -41,11 +41,12 @@ pub struct Session {
 /// Findings of a watched run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The proof.
+    /// Proof of the object that served malloc.
     pub proof: Proof,
-    /// The exit of the command itself.
+    /// Ending of the command itself; `TimedOut` if the watchdog killed the tree after the timeout.
     pub ending: Ending,
-    /// Every program of every process, in the order in which they ended.
+    /// Every program of every process, in the order in which they ended. Omits forked children that
+    /// only executed another program, and programs that were killed before the library was loaded.
     pub images: Vec<ImageReport>,
     /// The findings from following every block, if requested.
     pub evidence: Option<Evidence>,
@@ -72,7 +73,7 @@ impl Witness {
     /// session.
     ///
     /// # Errors
-    /// Returns an error if none of the three is suitable.
+    /// Returns an error if none of these places is suitable, or this build has no counting library.
     pub fn new(folder: &Path) -> Result<Self, WitnessError> {
         Home::create(folder)?;
         Ok(Self {
@@ -83,7 +84,8 @@ impl Witness {
     }
 
     /// Returns a hash of everything that a proof depends on: libraries, executable, command,
-    /// working folder, environment and this witness. A different key makes a proof invalid.
+    /// working folder, path of standard input, environment and this witness. A different key makes
+    /// a proof invalid.
     ///
     /// # Errors
     /// Returns an error if the command or a library cannot be found or read.
@@ -109,8 +111,9 @@ impl Witness {
     }
 
     /// Starts the command in exactly the environment of a measured run. No calls are counted: only
-    /// the tracer finds, from relocations, which object served each program. The proof in the
-    /// report is empty, except for the programs that it lists as unserved.
+    /// the tracer finds, from relocations, which object served each program. So the proof in the
+    /// report has no calls, no bytes and too little coverage. Only its list of unserved programs is
+    /// meaningful.
     ///
     /// # Errors
     /// Returns an error if the command cannot be started or followed.
@@ -148,7 +151,7 @@ impl Witness {
         let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
         let tracer = spawn("witness", move || run.take(&started))?;
         let Ok(leader) = starts.recv() else {
-            // The thread ended before it had created a process.
+            // The thread ended before the command was started and followed.
             return Err(join(tracer).err().unwrap_or(WitnessError::Unsupported));
         };
         // From here on, dropping the session kills the tree.
@@ -207,7 +210,8 @@ impl Run {
             self.tree.begin(pid);
             Ok(())
         })?;
-        // The send fails only if the session was dropped, which the watchdog notices.
+        // The send cannot fail, because `Witness::begin` holds the receiver until it has received
+        // the ID.
         let _ = started.send(child.pid);
         let ending = tracer::follow(child.pid, &mut self.tree, &self.watch);
         drop(finished);
@@ -257,12 +261,14 @@ impl Session {
     /// report.
     ///
     /// # Errors
-    /// Returns an error if the run was interrupted or could not be followed to its end.
+    /// Returns an error if the command could not be executed, or the run was interrupted or could
+    /// not be followed to its end.
     pub fn finish(mut self) -> Result<Report, WitnessError> {
         self.end().unwrap_or(Err(WitnessError::Interrupted))
     }
 
-    /// Waits for the tree to end, and joins both threads.
+    /// Waits for the tree to end, and joins both threads. Returns `None` if they were joined
+    /// before.
     fn end(&mut self) -> Option<Result<Report, WitnessError>> {
         let report = self.tracer.take().map(join);
         if let Some(watchdog) = self.watchdog.take() {
@@ -278,9 +284,9 @@ impl Drop for Session {
         if self.tracer.is_some() {
             self.watch.abandon();
             if self.watchdog.is_none() {
-                // The watchdog's thread could not be started, so nothing else ends the command, for
-                // which the tracer waits. The kernel kills the rest of the tree when the tracer
-                // ends.
+                // The watchdog's thread could not be started, so nothing else ends the command.
+                // Processes that have left the command's process group are not killed: `end` waits
+                // for them.
                 self.stop(libc::SIGKILL);
             }
             // The findings of the run are no longer needed.

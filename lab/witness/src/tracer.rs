@@ -28,7 +28,9 @@ pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
     Ok(())
 }
 
-/// Follows the tree until all its processes have ended. Returns the exit of the first process.
+/// Follows the tree until all its processes have ended. Returns the ending of the process `leader`,
+/// or [`Ending::TimedOut`] if the watchdog killed the tree after the timeout. Returns an error
+/// after an interrupt.
 pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Ending, WitnessError> {
     let mut ending = None;
     while let Some((pid, code, status)) = next_event()? {
@@ -58,13 +60,14 @@ pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Endi
     }
 }
 
-/// Returns the next thread of the tree that stopped or died, without reaping it; `None` if no
-/// thread is left. Waits only for this thread's own tracees, so that other threads may wait for
-/// their children.
+/// Returns the ID, code and status of the next thread that stopped or died, without reaping it;
+/// `None` if no thread is left. Waits only for this thread's own tracees, so that other threads may
+/// wait for their children.
 fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
     loop {
-        // SAFETY: `event` outlives the call, and is read only after the call has filled it in.
+        // SAFETY: all-zero bytes are a valid `siginfo_t`, and `event` outlives the call. It is read
+        // only after the call has filled it in.
         unsafe {
             let mut event: libc::siginfo_t = std::mem::zeroed();
             if libc::waitid(libc::P_ALL, 0, &mut event, which) == 0 {
@@ -97,12 +100,13 @@ fn reap(thread: i32) {
     }
 }
 
-/// Takes the stop of one thread, so that `next_event` does not report it again. Returns the signal
-/// in the low byte and the event above it; `None` if the thread has been killed in the meantime.
+/// Consumes the stop event of one thread, so that `next_event` does not report it again. Returns
+/// the signal in the low byte and the event above it; `None` if the thread has been killed in the
+/// meantime.
 fn take_stop(thread: i32) -> Option<i32> {
     let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
-    // SAFETY: `event` outlives the call. It is read only after a successful call, which fills it in
-    // or leaves its zeros.
+    // SAFETY: all-zero bytes are a valid `siginfo_t`, and `event` outlives the call. It is read
+    // only after a successful call, which fills it in or leaves its zeros.
     unsafe {
         let mut event: libc::siginfo_t = std::mem::zeroed();
         let taken = libc::waitid(libc::P_PID, thread.unsigned_abs(), &mut event, which) == 0;

@@ -17,7 +17,8 @@ use crate::operators::{NewWatch, OwnNew};
 use crate::program::Program;
 use crate::watchdog::Watch;
 
-/// Origin of an image whose parent was killed before it could report its child.
+/// Origin of an image whose parent is unknown, because the parent was killed before it reported the
+/// fork.
 const UNKNOWN: usize = 0;
 
 /// Program in one process, from its exec or fork to its end or the next exec.
@@ -25,7 +26,8 @@ const UNKNOWN: usize = 0;
 pub(crate) struct Image {
     /// Number of the image within the run.
     pub(crate) id: usize,
-    /// The image that forked it, or [`UNKNOWN`]; `None` if an exec began it.
+    /// Number of the image that forked this one, or [`UNKNOWN`]; `None` if an exec began this
+    /// image.
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,
@@ -38,9 +40,10 @@ pub(crate) struct Image {
     pub(crate) replaced: bool,
     /// System calls for memory, if they are counted.
     pub(crate) system_calls: SystemCalls,
-    /// Bytes in anonymous huge pages when the image ended, if blocks are followed.
+    /// Bytes in anonymous huge pages just before the process ended, if blocks are followed; 0 if an
+    /// exec ended the image.
     pub(crate) huge: u64,
-    /// Findings on the program's own `operator new`, if it has one.
+    /// Findings on the program's own `operator new`, if its calls were watched.
     pub(crate) own_new: Option<OwnNew>,
 }
 
@@ -124,7 +127,8 @@ impl Tree {
         self.watches_new = true;
     }
 
-    /// Returns whether a thread that SIGTRAP stopped has reached its program's own `operator new`.
+    /// Records a stop of a thread by SIGTRAP. Returns whether the thread has reached its program's
+    /// own `operator new`.
     pub(crate) fn called_new(&mut self, thread: i32) -> bool {
         let record = self.home.record(thread);
         let process = self.processes.get_mut(&thread);
@@ -200,7 +204,8 @@ impl Tree {
     }
 
     /// Adds a thread that stopped before its parent reported it. The parent may have been killed
-    /// before it could report the thread, and the watchdog kills only known processes.
+    /// before it could report the thread. The watchdog kills only known processes, so the thread's
+    /// process must be added here.
     pub(crate) fn adopt(&mut self, thread: i32) {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let field = |name: &str| {
@@ -254,8 +259,8 @@ impl Tree {
         }
     }
 
-    /// Records that a thread is about to end, which is the last chance to inspect its process's
-    /// memory.
+    /// Inspects a process whose first or last thread is about to end, which is the last chance to
+    /// read its memory. Ignores other threads.
     pub(crate) fn exiting(&mut self, thread: i32) {
         let Some(&owner) = self.owners.get(&thread) else {
             return;
@@ -307,8 +312,8 @@ impl Tree {
 }
 
 /// Makes a program that has just been loaded stop at its own `operator new`, if it has one and also
-/// calls malloc. For a program that never calls malloc, or defines it, the bindings show who serves
-/// it.
+/// calls malloc. In a program that never calls malloc, or defines malloc itself, the bindings
+/// already show which object serves it.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);
@@ -316,7 +321,8 @@ fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     NewWatch::begin(pid, base(pid, &program.path, object)?.wrapping_add(address))
 }
 
-/// Returns the bytes of a process in anonymous huge pages.
+/// Returns the number of bytes of a process in anonymous huge pages; `None` if the kernel does not
+/// tell.
 fn huge_pages(pid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text
@@ -326,7 +332,8 @@ fn huge_pages(pid: i32) -> Option<u64> {
     kib.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Returns the processor time of all threads that a process has had, in nanoseconds.
+/// Returns the processor time of all threads that a process has had, in nanoseconds; `None` if the
+/// kernel does not tell.
 fn cpu_clock(pid: i32) -> Option<u64> {
     const SCHEDULER_TIME: i32 = 2;
     let clock = (!pid << 3) | SCHEDULER_TIME;

@@ -16,10 +16,11 @@ const STEP: Duration = Duration::from_millis(20);
 /// Time for which other processes may outlive the command.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Reason why a tree was killed.
+/// Timeout or interrupt for which the watchdog killed a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The tree was not killed.
+    /// Neither. The watchdog may still have killed the tree of a dropped session, or processes that
+    /// outlived the command.
     None,
     /// The tree ran out of time.
     Time,
@@ -55,7 +56,8 @@ impl Watch {
     }
 
     /// Records the death of a process before it is reaped, because the kernel may reuse its ID
-    /// afterwards. Returns the inspection of its memory if the watchdog killed it.
+    /// afterwards. Returns the inspection of its memory if the watchdog made one before it killed
+    /// the process.
     pub(crate) fn died(&self, pid: i32) -> Option<Inspection> {
         let mut state = self.state();
         state.live.remove(&pid);
@@ -92,7 +94,7 @@ impl Watch {
         self.changed.notify_all();
     }
 
-    /// Returns the reason why the tree was killed.
+    /// Returns the timeout or interrupt for which the watchdog killed the tree.
     pub(crate) fn cut(&self) -> Cut {
         match self.cut.load(Ordering::Acquire) {
             1 => Cut::Time,
@@ -101,7 +103,8 @@ impl Watch {
         }
     }
 
-    /// Signals the process group of a process, if it is still alive.
+    /// Sends a signal to the process group that the process `pid` leads, if that process is still
+    /// alive.
     pub(crate) fn signal_group(&self, pid: i32, signal: i32) {
         let state = self.state();
         if state.live.contains(&pid) {

@@ -20,18 +20,19 @@ const NAME: &str = "heapdrome-runner";
 
 /// Reason why the process ends without a result, with its exit status.
 enum Ending {
-    /// Fault of the allocator: status 1.
+    /// Fault of the allocator, or a failure to measure or to write the result: status 1.
     Failed(String),
-    /// Invalid parameters, or too little memory on the machine: status 2.
+    /// Invalid parameters, or resources that the system refuses to the workload itself: status 2.
     Refused(String),
 }
 
 /// Runs the process: `heapdrome-runner WORKLOAD [PARAMETER...] [--heap libc|cheapest]`, or with
 /// `--cost [PAIRS]` a measurement of the workload's own cost.
 ///
-/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. On failure it prints one line
-/// on standard error and returns 1 for a fault of the allocator, 2 for invalid parameters. The
-/// workload short-process starts this program again as its child.
+/// Prints the [`WorkloadReport`] as one line of JSON, or with `--cost` a Markdown table, and
+/// returns 0. On failure it prints one line on standard error and returns 2 for invalid parameters
+/// or refused resources, otherwise 1. The workload short-process starts this program again as its
+/// child.
 pub fn main() -> ExitCode {
     let words = companion::words();
     if let Some(outcome) = heapdrome_workloads::child(&words) {
@@ -131,7 +132,8 @@ mod tests {
         assert!(!libc.figures.contains_key("cheapest_used_bytes"));
     }
 
-    /// A run that fits in memory may not fit on the cheapest heap, which touches more memory first.
+    /// A run that fits in memory may not fit on the cheapest heap, which touches more memory before
+    /// the run.
     #[test]
     fn the_cheapest_heap_is_refused_where_its_memory_is_not_there() {
         let parameters = |objects: u64| {

@@ -5,7 +5,7 @@ use heapdrome_workloads::{Parameters, find, list};
 /// Heap on which a workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeapName {
-    /// The C library's interface.
+    /// The heap of the C library, or of a preloaded allocator.
     Libc,
     /// The cheapest possible heap.
     Cheapest,
@@ -24,9 +24,9 @@ impl HeapName {
 /// Parsed command line.
 #[derive(Debug)]
 pub(crate) struct Words {
-    /// The workload.
+    /// Name of the workload.
     pub(crate) workload: String,
-    /// Parameters of the workload.
+    /// Parameters of the workload, as on the command line.
     pub(crate) rest: Vec<String>,
     /// Heap on which the workload runs.
     pub(crate) heap: HeapName,

@@ -1,27 +1,27 @@
 //! Counts the bytes in use over all threads, and their peak.
 //!
 //! Each thread counts on its own and publishes its balance whenever it has moved by [`FLUSH`] bytes
-//! in either direction. On one thread the peak is exact. On several threads, an unpublished balance
-//! hides less than [`FLUSH`] bytes, and a published high-water mark of a thread may be up to twice
-//! that above its balance at the time of publication. The peak is therefore within [`BATCH`] bytes
-//! per thread of the truth. Counting by the [`stretch`] keeps this bound if the stretch is counted
-//! after its last allocation and before its first free: a stretch hides at most [`FLUSH`] bytes
-//! more.
+//! in either direction. On one thread the peak is exact. On several threads it is within [`BATCH`]
+//! bytes per thread of the truth. It can be too low, because an unpublished balance hides less than
+//! [`FLUSH`] bytes. It can be too high, because a thread publishes its high-water mark together
+//! with a balance that may have fallen by twice [`FLUSH`] since. A [`stretch`] of blocks that is
+//! counted in one step hides at most [`FLUSH`] bytes more. The bound therefore also holds for
+//! stretches, if each is counted after its last allocation and before its first free.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Maximum error of the peak in bytes per thread, if there are several threads.
 pub const BATCH: u64 = 64 * 1024;
 
-/// Balance at which a thread publishes it.
+/// Balance in bytes, positive or negative, at which a thread publishes it.
 const FLUSH: i64 = BATCH as i64 / 2;
 
 /// Maximum number of blocks in a stretch, however small they are. Counting costs almost nothing at
 /// this length.
 pub(crate) const LONGEST: usize = 64;
 
-/// Returns the number of blocks of at most `largest` bytes that may be counted together: as many as
-/// fit in [`FLUSH`] bytes, and at least one.
+/// Returns the number of blocks of at most `largest` bytes that may be counted together: the number
+/// that fits in [`FLUSH`] bytes, from 1 to [`LONGEST`].
 pub(crate) fn stretch(largest: u64) -> usize {
     (FLUSH as u64 / largest.max(1)).clamp(1, LONGEST as u64) as usize
 }
@@ -43,7 +43,7 @@ impl Account {
 
     /// Returns the peak of the bytes in use.
     pub(crate) fn peak(&self) -> u64 {
-        // Relaxed: callers read the peak after the threads have met at a gate, which orders all
+        // Relaxed: callers read the peak after they have joined the threads, which orders all
         // updates before this.
         self.peak.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
@@ -86,10 +86,12 @@ impl Share<'_> {
         }
     }
 
-    /// Publishes the balance.
+    /// Publishes the balance: adds it to the account, updates the peak, and sets the balance to
+    /// zero.
     #[cold]
     pub(crate) fn flush(&mut self) {
-        // Relaxed: the sum and the maximum do not depend on the order of the additions.
+        // Relaxed: no other memory depends on the counts. `before` is the value just before this
+        // addition, in whatever order the threads add.
         let before = self
             .account
             .current
@@ -175,8 +177,9 @@ mod tests {
         }
     }
 
-    /// All threads allocate and free repeatedly and count by the stretch. Any block of one thread
-    /// may come between two blocks of another.
+    /// All threads allocate and free repeatedly, and count each stretch of blocks in one step.
+    /// Blocks of other threads may come between any two blocks of a stretch. The counted peak must
+    /// stay within one batch per thread.
     #[test]
     fn the_peak_is_as_near_where_stretches_are_counted() {
         const THREADS: usize = 5;

@@ -21,14 +21,14 @@ unsafe impl Zeroed for usize {}
 // SAFETY: all-zero bytes are the null pointer.
 unsafe impl Zeroed for *mut u8 {}
 
-/// Returns `bytes`, rounded up to whole pages.
+/// Returns `bytes`, rounded up to whole pages, at least one.
 pub(crate) fn occupied(bytes: u64) -> u64 {
     const PAGE: u64 = 4096;
     bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)
 }
 
-/// Fixed number of values in pages of their own. The pages are mapped and written once, so that no
-/// page fault happens later.
+/// Fixed number of values in pages of their own. The pages are made resident when they are mapped,
+/// so that this process has no page fault in them later.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     first: *mut T,
@@ -93,8 +93,9 @@ impl<T> Deref for Array<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping holds `length` values, zero at first, and lives as long as `self`;
-        // a page's start is aligned for any `T`.
+        // SAFETY: the mapping holds `length` values, zero at first, and lives as long as `self`; a
+        // page's start is aligned for any `T`. If the mapping is shared, a forked child writes only
+        // values that this process reads after the child's end.
         unsafe { std::slice::from_raw_parts(self.first, self.length) }
     }
 }
@@ -102,8 +103,8 @@ impl<T> Deref for Array<T> {
 impl<T> DerefMut for Array<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: the mapping holds `length` values; `self` is mutably borrowed, so no other slice
-        // of it exists.
+        // SAFETY: the mapping holds `length` aligned values, as in `deref`; `self` is mutably
+        // borrowed, so no other slice of it exists.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.length) }
     }
 }

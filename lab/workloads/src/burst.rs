@@ -21,7 +21,8 @@ use heapdrome_system::process::Memory;
 /// blocks of the third survive.
 const BURSTS: u64 = 3;
 
-/// Number of pulses: the active thread allocates and frees while the others sleep.
+/// Number of pulses in a phase of activity, in which the leading thread allocates and frees while
+/// the others sleep.
 const PULSES: u32 = 100;
 
 /// Number of blocks that the active thread allocates and frees in one pulse.
@@ -37,8 +38,8 @@ fn sizes(parameters: &Parameters) -> Sizes {
     Sizes::of(shape, parameters)
 }
 
-/// Returns the blocks of each thread in a burst, from the burst's size and the mean size of a
-/// block.
+/// Returns the number of blocks of each thread in a burst, from the size of the burst and the mean
+/// size of a block.
 fn blocks_of_thread(parameters: &Parameters) -> u64 {
     let bytes = (parameters.value("mebibytes") << 20) as f64;
     let blocks = bytes / sizes(parameters).mean() / parameters.value("threads") as f64;
@@ -51,7 +52,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parameters.value("mebibytes") << 20).saturating_add(array)
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let of_bursts = blocks_of_thread(parameters)
         .saturating_mul(parameters.value("threads"))
@@ -110,7 +111,7 @@ struct Scene<'a, H: Heap> {
 
 struct Worker<'a, H: Heap> {
     scene: &'a Scene<'a, H>,
-    /// Whether this thread stays active and reads memory.
+    /// Whether this thread runs the pulses and reads the resident memory.
     leads: bool,
     slots: Array<Slot>,
     blocks: Blocks<'a, H>,
@@ -177,7 +178,8 @@ impl<H: Heap> Worker<'_, H> {
         self.free_where(|_, _| true)
     }
 
-    /// Frees all but one block, drawn at random, of each run of `one_in` blocks.
+    /// Frees all but one block, drawn at random, of each run of `one_in` blocks. May free all
+    /// blocks of an incomplete last run.
     fn free_most(&mut self) -> Result<(), Failure> {
         let one_in = self.scene.one_in as usize;
         let mut kept = 0;
@@ -195,7 +197,7 @@ impl<H: Heap> Worker<'_, H> {
             let slot = self.slots[place];
             if !slot.block.is_null() && goes(place, self.blocks.bits()) {
                 // SAFETY: a slot that is not null holds a block that `burst` stored and that has
-                // not been freed; it is set to null here.
+                // not been freed. Only this thread uses it, and the slot is set to null here.
                 unsafe { self.blocks.free(slot) }?;
                 self.slots[place] = Slot::EMPTY;
             }
@@ -231,7 +233,7 @@ impl<H: Heap> Worker<'_, H> {
     }
 
     fn be_active_among_survivors(&mut self) -> Result<(), Failure> {
-        // This count is exact, because every thread has published its own before the meeting.
+        // This count is exact, because every thread has published its count before the threads met.
         self.notes.live = self.scene.account.current();
         self.pulse()?;
         self.notes.survivors = Memory::read().resident;
@@ -249,7 +251,8 @@ impl<H: Heap> Worker<'_, H> {
                 *slot = self.blocks.allocate()?;
             }
             for slot in few {
-                // SAFETY: the block was allocated above.
+                // SAFETY: the block was allocated above, and only this thread uses it. It is not
+                // used afterwards.
                 unsafe { self.blocks.free(slot) }?;
             }
             let due = self.scene.activity * pulse / PULSES;

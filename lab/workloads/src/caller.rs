@@ -17,7 +17,7 @@ pub(crate) struct Caller<'a, H: Heap> {
 /// Work of one thread, or of all threads together.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Blocks allocated and blocks freed.
+    /// Number of blocks allocated plus number of blocks freed.
     pub(crate) operations: u64,
     /// The sum of all contents that were read back; the order does not matter.
     pub(crate) checksum: u64,
@@ -84,7 +84,8 @@ impl<'a, H: Heap> Caller<'a, H> {
         if !block.addr().is_multiple_of(due) {
             return Err(misaligned(block, size, due));
         }
-        // SAFETY: the heap returned `size` bytes, which no other code uses.
+        // SAFETY: the block is not null, so the heap returned `size` bytes, which no other code
+        // uses.
         unsafe { contents::write(block, size, contents::tag(key, size)) };
         Ok(block)
     }
@@ -96,7 +97,8 @@ impl<'a, H: Heap> Caller<'a, H> {
     ///
     /// # Safety
     /// `block` came from [`allocate`](Self::allocate) on the same heap, by this thread or another,
-    /// with this size and key; it has not been freed since and is not used afterwards.
+    /// with this size and key; it has not been freed since, no other thread uses it, and it is not
+    /// used afterwards.
     #[inline]
     pub(crate) unsafe fn free(
         &mut self,
@@ -104,10 +106,11 @@ impl<'a, H: Heap> Caller<'a, H> {
         size: usize,
         key: u64,
     ) -> Result<(), Failure> {
-        // SAFETY: by this function's contract `block` is in use and has `size` bytes.
+        // SAFETY: by this function's contract `block` is in use, has `size` bytes, and was marked
+        // by `allocate`, and no other thread uses it.
         let found = unsafe { contents::verify(block, size, contents::tag(key, size)) }?;
-        // SAFETY: by this function's contract `block` came from this heap, with this size, and is
-        // not used afterwards.
+        // SAFETY: by this function's contract `block` came from this heap with this size, is in
+        // use, and is not used afterwards.
         unsafe { self.free_checked(block, size, found) };
         Ok(())
     }
@@ -127,7 +130,8 @@ impl<'a, H: Heap> Caller<'a, H> {
         key: u64,
     ) -> Result<(), Failure> {
         let tag = contents::tag(key, size);
-        // SAFETY: by this function's contract `block` is in use and has `size` bytes.
+        // SAFETY: by this function's contract `block` is in use, has `size` bytes, and was marked
+        // by `allocate`, and no other thread uses it.
         let found = unsafe { contents::verify(block, size, tag) }?;
         self.checksum = self.checksum.wrapping_add(found);
         // SAFETY: by this function's contract `block` has `size` bytes, which no other thread uses.
@@ -136,14 +140,15 @@ impl<'a, H: Heap> Caller<'a, H> {
     }
 
     /// Grows a block, which may move, or allocates one if `block` is null. Writes nothing into it.
-    /// A growth counts as one block freed and one allocated.
+    /// `old` is the size of the block, or 0 if there is none. A growth counts as one block freed
+    /// and one allocated.
     ///
     /// # Errors
     /// Returns a failure if the heap returns no block or a misaligned one.
     ///
     /// # Safety
     /// `block` is null, or came from this function on the same heap with the size `old`; it has not
-    /// been freed since and is not used afterwards.
+    /// been freed since, and is not used afterwards unless this function fails.
     #[inline]
     pub(crate) unsafe fn grow(
         &mut self,
@@ -151,7 +156,9 @@ impl<'a, H: Heap> Caller<'a, H> {
         old: usize,
         new: usize,
     ) -> Result<*mut u8, Failure> {
-        // SAFETY: this function's contract is that of `Heap::reallocate`.
+        // SAFETY: by this function's contract `block` is null, or came from `reallocate` of this
+        // heap with the size `old`, and thus with the default alignment. It is in use, and is not
+        // used afterwards unless the result is null.
         let call = || unsafe { self.heap.reallocate(block, old, new) };
         let grown = match &mut self.latency {
             None => call(),
@@ -179,8 +186,8 @@ impl<'a, H: Heap> Caller<'a, H> {
     #[inline]
     pub(crate) unsafe fn free_checked(&mut self, block: *mut u8, size: usize, found: u64) {
         self.checksum = self.checksum.wrapping_add(found);
-        // SAFETY: by this function's contract `block` came from this heap and is not used
-        // afterwards.
+        // SAFETY: by this function's contract `block` came from this heap with this size, is in
+        // use, and is not used afterwards.
         let call = || unsafe { self.heap.free(block, size) };
         match &mut self.latency {
             None => call(),
@@ -224,7 +231,7 @@ impl<'a, H: Heap> Caller<'a, H> {
     /// # Safety
     /// The blocks came from the same heap with these sizes; none has been freed since or is used
     /// afterwards.
-    #[inline(always)] // The state of `draw` stays in registers only if it is inlined into the caller.
+    #[inline(always)] // Otherwise the state of `draw` would not stay in registers.
     pub(crate) unsafe fn free_stretch(
         &mut self,
         blocks: &[*mut u8],
@@ -234,8 +241,8 @@ impl<'a, H: Heap> Caller<'a, H> {
         self.operations += blocks.len() as u64;
         self.share.subtract(sum);
         let heap = self.heap;
-        // SAFETY: by this function's contract the blocks came from this heap, are in use, and are
-        // not used afterwards.
+        // SAFETY: by this function's contract the blocks came from this heap with the sizes that
+        // `draw` repeats, are in use, and are not used afterwards.
         let free = |block: &*mut u8, size| unsafe { heap.free(*block, size) };
         match &mut self.latency {
             None => blocks.iter().for_each(|block| free(block, draw())),

@@ -69,7 +69,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (blocks * of_each) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let blocks = parameters
         .value("blocks")
@@ -119,7 +119,8 @@ impl<H: Heap> Worker<'_, H> {
             self.replace()?;
         }
         for slot in self.slots.iter() {
-            // SAFETY: every slot holds a block that was allocated above and is not freed again.
+            // SAFETY: every slot holds a block that was allocated above, that only this thread
+            // uses, and that is not freed again.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())
@@ -129,8 +130,8 @@ impl<H: Heap> Worker<'_, H> {
     #[inline]
     fn replace(&mut self) -> Result<(), Failure> {
         let place = self.blocks.below(self.slots.len() as u64) as usize;
-        // SAFETY: every slot holds a block in use. If the allocation below fails, the run ends, and
-        // the slot is not read again.
+        // SAFETY: every slot holds a block in use, which only this thread uses. If the allocation
+        // below fails, the run ends, and the slot is not read again.
         unsafe { self.blocks.free(self.slots[place]) }?;
         self.slots[place] = self.blocks.allocate()?;
         Ok(())

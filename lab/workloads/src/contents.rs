@@ -7,14 +7,15 @@
 use crate::Failure;
 use crate::random::mix;
 
-/// Returns the tag of a block. `key` is the caller's name for it, such as its slot and round.
+/// Returns the tag of a block. The caller chooses a `key` for the block, for example from its slot
+/// and round.
 #[inline]
 pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the alignment that malloc must give a block of this size: the alignment of the largest
-/// type that fits.
+/// Returns `asked`, or if it is 0 the alignment that malloc must give a block of this size: that of
+/// the largest type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);
@@ -31,7 +32,8 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
     // writes.
     unsafe {
         if size >= 8 {
-            // The complement first: below 16 bytes both overlap, and the tag must stay whole.
+            // Write the complement first: below 16 bytes the tag overlaps it and must not be
+            // overwritten.
             let end = block.add(size - 8).cast::<u64>();
             end.write_unaligned((!tag).to_le());
             block.cast::<u64>().write_unaligned(tag.to_le());
@@ -48,7 +50,8 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
 /// The conditions of [`write`] hold, and `size` is below 8.
 #[inline]
 unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
-    // SAFETY: all places are below `size`, for which `block` is valid.
+    // SAFETY: every access lies within the `size` bytes for which `block` is valid, and is
+    // unaligned or of one byte.
     unsafe {
         if size >= 4 {
             let (begin, end) = (tag as u32, (tag >> (8 * (size - 4))) as u32);
@@ -65,30 +68,31 @@ unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
     }
 }
 
-/// Reads a tag back, and returns the block's contents folded into one number.
+/// Reads a tag back, and returns it folded into one number.
 ///
 /// # Errors
-/// Returns [`Failure::Corrupt`] if the block holds something other than [`write`] wrote.
+/// Returns [`Failure::Corrupt`] if the bytes that [`write`] wrote have changed.
 ///
 /// # Safety
-/// `block` is valid for reads of `size` bytes, and no other thread writes it.
+/// `block` is valid for reads of `size` bytes, [`write`] has written a tag into it, and no other
+/// thread writes it.
 #[inline]
 pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     if size < 8 {
-        // SAFETY: `block` is valid for `size` bytes by contract, and `size` is below 8.
+        // SAFETY: the conditions of `verify` hold by contract, and `size` is below 8.
         return unsafe { verify_small(block, size, tag) };
     }
-    // SAFETY: both reads lie within the `size` bytes for which `block` is valid, and are unaligned
-    // reads.
+    // SAFETY: both reads lie within the `size` bytes for which `block` is valid, cover only bytes
+    // that `write` wrote, and are unaligned reads.
     let (begin, end) = unsafe {
         let end = block.add(size - 8).cast::<u64>().read_unaligned();
         (block.cast::<u64>().read_unaligned(), end)
     };
     let (begin, end) = (u64::from_le(begin), u64::from_le(end));
-    // Below 16 bytes, the last 8 bytes begin with bytes of the tag, which are compared with the
-    // tag. The shift is done in two halves, because at 8 bytes it covers the whole word. No branch
-    // depends on the size: sizes are random, and a mispredicted branch costs more than the malloc
-    // of a fast allocator.
+    // Below 16 bytes, the last 8 bytes begin with bytes of the tag. The shift drops these bytes,
+    // because `begin` covers them. The shift is done in two halves, because at 8 bytes it covers
+    // the whole word. No branch depends on the size: sizes are random, and a mispredicted branch
+    // costs more than the malloc of a fast allocator.
     let half = 4 * 16_usize.saturating_sub(size);
     let off = ((end ^ !tag) >> half) >> half;
     if (begin ^ tag) | off != 0 {
@@ -107,7 +111,8 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
 #[inline]
 unsafe fn verify_small(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     let mut found = 0;
-    // SAFETY: all places are below `size`, for which `block` is valid.
+    // SAFETY: every access lies within the `size` bytes for which `block` is valid, and is
+    // unaligned or of one byte.
     unsafe {
         if size >= 4 {
             let begin = u32::from_le(block.cast::<u32>().read_unaligned());
@@ -143,13 +148,14 @@ fn corrupt(block: *const u8, size: usize, expected: u64, found: u64) -> Failure 
 #[inline]
 pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     if size > 16 {
-        // SAFETY: the bytes between the tag and the last 8 lie within the block.
+        // SAFETY: the bytes between the tag and the last 8 lie within the `size` bytes for which
+        // `block` is valid.
         unsafe { block.add(8).write_bytes(byte, size - 16) };
     }
 }
 
-/// Writes one byte of every page of the first `size` bytes except the first page, so that they are
-/// resident. The ends of a block of `size` bytes, which hold the tag, are not changed.
+/// Writes one byte in every 4096 of the first `size` bytes, so that their pages are resident. Skips
+/// the first 8 and the last 8 bytes, which hold the tag if the block has `size` bytes.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.
@@ -182,7 +188,8 @@ fn word(key: u64, place: usize) -> u64 {
 pub(crate) unsafe fn write_words(block: *mut u8, from: usize, to: usize, key: u64) {
     let words = block.cast::<u64>();
     for place in from / WORD..to / WORD {
-        // SAFETY: by this function's contract the word lies within the block and is aligned.
+        // SAFETY: by this function's contract the word lies within the bytes for which `block` is
+        // valid, and is aligned.
         unsafe { words.add(place).write(word(key, place)) };
     }
 }
@@ -193,12 +200,14 @@ pub(crate) unsafe fn write_words(block: *mut u8, from: usize, to: usize, key: u6
 /// Returns [`Failure::Corrupt`] if a word is not the one that [`write_words`] wrote.
 ///
 /// # Safety
-/// `block` is valid for reads of `size` bytes and aligned to a word, and no other thread writes it.
+/// `block` is valid for reads of `size` bytes and aligned to a word, [`write_words`] wrote all its
+/// words, and no other thread writes it.
 pub(crate) unsafe fn verify_words(block: *const u8, size: usize, key: u64) -> Result<u64, Failure> {
     let words = block.cast::<u64>();
     let mut sum = 0_u64;
     for place in 0..size / WORD {
-        // SAFETY: by this function's contract the word lies within the block and is aligned.
+        // SAFETY: by this function's contract the word lies within the bytes for which `block` is
+        // valid, and is aligned.
         let (found, due) = (unsafe { words.add(place).read() }, word(key, place));
         if found != due {
             return Err(corrupt(block, size, due, found));

@@ -10,13 +10,13 @@ pub struct Parameter {
     pub name: &'static str,
     /// Property that the parameter sets.
     pub meaning: &'static str,
-    /// Unit of the value, such as `bytes`; empty for a choice.
+    /// Unit of the value, such as `bytes`; empty if it has none.
     pub unit: &'static str,
     /// Default value.
     pub default: u64,
-    /// Minimum value that makes sense.
+    /// Minimum accepted value.
     pub least: u64,
-    /// Maximum value.
+    /// Maximum accepted value.
     pub most: u64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) const LATENCY: Parameter = Parameter {
 /// Named set of parameters.
 #[derive(Debug)]
 pub struct Preset {
-    /// The name.
+    /// Name of the preset on the command line.
     pub name: &'static str,
     /// Purpose of the preset.
     pub meaning: &'static str,
@@ -109,7 +109,7 @@ impl Preset {
 /// Figure that a workload reports in addition to the figures of every race.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
-    /// Name of the figure in the report, which ends in the figure's unit.
+    /// Name of the figure in the report. It ends in the figure's unit, if there is one.
     pub name: &'static str,
     /// Meaning of the figure.
     pub meaning: &'static str,
@@ -128,43 +128,43 @@ impl FigureText {
     }
 }
 
-/// Workload, identified by its code.
+/// Workload that this crate implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// `threadtest`.
+    /// `threadtest`: rounds of equal blocks, freed by the thread that allocated them.
     Threadtest,
-    /// `shbench`.
+    /// `shbench`: blocks of varying sizes and lifetimes, all within one thread.
     Shbench,
-    /// `rptest`.
+    /// `rptest`: blocks of random sizes in random slots, passed from thread to thread.
     Rptest,
-    /// `prodcons`.
+    /// `prodcons`: one thread allocates, another frees.
     Prodcons,
-    /// `malloctest`.
+    /// `malloctest`: all blocks are allocated, and then freed in the same order.
     Malloctest,
-    /// `burst`.
+    /// `burst`: memory that stays resident after most or all of a large amount is freed.
     Burst,
-    /// `large-blocks`.
+    /// `large-blocks`: blocks of megabytes, some replaced while others stay.
     LargeBlocks,
-    /// `churn`.
+    /// `churn`: small blocks that fit into the processor's cache, replaced at random.
     Churn,
-    /// `vectors`.
+    /// `vectors`: many vectors that grow by `realloc` at the same time.
     Vectors,
-    /// `short-threads`.
+    /// `short-threads`: threads that allocate, hand one block over, free the others and end.
     ShortThreads,
-    /// `long-lived`.
+    /// `long-lived`: memory of a heap whose blocks are replaced slowly, over many bursts.
     LongLived,
-    /// `fork-server`.
+    /// `fork-server`: a parent with a warm heap forks children, which work on a copy of it.
     ForkServer,
-    /// `short-process`.
+    /// `short-process`: the cost of starting and ending a program that allocates little.
     ShortProcess,
 }
 
 /// Description of a workload.
 #[derive(Debug)]
 pub struct Description {
-    /// Code of the workload in this crate; `None` for a workload with a separate program.
+    /// Implementation of the workload in this crate; `None` for a workload with a separate program.
     pub workload: Option<Workload>,
-    /// The name by which it is raced.
+    /// Name of the workload on the command line.
     pub name: &'static str,
     /// One line that describes the workload.
     pub summary: &'static str,
@@ -186,7 +186,7 @@ pub struct Description {
     /// maximum. The text states in one line what is wrong.
     pub check: fn(&Parameters) -> Result<(), String>,
     /// Approximate peak memory of a run in bytes: blocks as requested, and the workload's own
-    /// arrays. An overflow gives the maximum.
+    /// arrays. Saturates on overflow.
     pub needs: fn(&Parameters) -> u64,
 }
 
@@ -205,12 +205,12 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Parses `[PRESET] [NUMBER...] [name=value...]`. Numbers are assigned to the parameters in
-    /// order. The default preset is the first one.
+    /// Parses `[PRESET] [NUMBER...] [name=value...]`. A number sets the parameter at the same
+    /// position, counted after the preset. The default preset is the first one.
     ///
     /// # Errors
-    /// Returns an error if a word cannot be parsed, a value is out of range, or values contradict
-    /// each other.
+    /// Returns an error if a word cannot be parsed, a parameter is unknown or given twice, there
+    /// are too many numbers, a value is out of range, or values contradict each other.
     pub fn parse(
         description: &'static Description,
         words: &[impl AsRef<str>],
@@ -315,7 +315,8 @@ impl Parameters {
     /// Replaces the value of one parameter.
     ///
     /// # Errors
-    /// Returns an error if there is no such parameter or the value is out of range.
+    /// Returns an error if there is no such parameter, the value is out of range, or it contradicts
+    /// other values.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
         let word = format!("{name}={value}");
         let (place, value) = self.place_and_value(0, &word)?;

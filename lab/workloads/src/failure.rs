@@ -8,27 +8,27 @@ pub enum Refusal {
     /// A word is neither a preset nor a number nor `name=value`.
     #[error("{workload}: cannot read '{word}'; write a preset ({presets}), numbers, or name=value")]
     Word {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// The word.
+        /// Rejected word of the command line.
         word: String,
-        /// The names of its presets.
+        /// Names of the workload's presets.
         presets: String,
     },
     /// There is no parameter of this name.
     #[error("{workload} has no parameter '{name}'; it has {known}")]
     Unknown {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// The name that was given.
+        /// Rejected name.
         name: String,
-        /// The names of all parameters.
+        /// Names of the workload's parameters.
         known: String,
     },
-    /// More numbers than parameters.
+    /// There are more numbers than parameters.
     #[error("{workload} takes at most {most} numbers: {known}")]
     TooMany {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
         /// Maximum number of values that the workload takes.
         most: usize,
@@ -38,47 +38,47 @@ pub enum Refusal {
     /// A parameter is given twice.
     #[error("{workload}: {name} is given twice")]
     Twice {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
     },
     /// A value is not a whole number, or out of its range.
     #[error("{workload}: {name} must be a whole number from {least} to {most}, not '{value}'")]
     Range {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// The given value.
+        /// Rejected value, as on the command line.
         value: String,
-        /// The least value.
+        /// Minimum accepted value.
         least: u64,
-        /// The greatest.
+        /// Maximum accepted value.
         most: u64,
     },
     /// The parameters contradict each other, or need more memory than is available.
     #[error("{workload}: {reason}")]
     Contradiction {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// Why.
+        /// Reason for the refusal, in one line.
         reason: String,
     },
 }
 
-/// Reason why a run failed: the fault of the allocator or of the machine.
+/// Reason why a run failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
-    /// The workload has a program of its own.
+    /// The workload of this name runs in a separate program.
     #[error("{0} has a program of its own")]
     Elsewhere(&'static str),
     /// The allocator returned NULL.
     #[error("the allocator returned NULL for {size} bytes with {requested} bytes in use")]
     NoMemory {
-        /// The requested size.
+        /// Requested size in bytes.
         size: usize,
-        /// The bytes in use according to the workload's own count.
+        /// Requested bytes in use at that moment, according to the workload's own count.
         requested: u64,
     },
     /// A block does not hold the contents that were written into it.
@@ -86,21 +86,21 @@ pub enum Failure {
     Corrupt {
         /// The address of the block.
         address: usize,
-        /// Its size as requested.
+        /// Requested size of the block in bytes.
         size: usize,
-        /// The expected contents.
+        /// Expected word.
         expected: u64,
-        /// The contents that were found.
+        /// Word that was found.
         found: u64,
     },
-    /// A block does not have the requested alignment.
+    /// A block does not have the requested alignment, or the alignment that malloc must give it.
     #[error("a block of {size} bytes at {address:#x} is not aligned to {alignment}")]
     Misaligned {
         /// The address of the block.
         address: usize,
-        /// Its size as requested.
+        /// Requested size of the block in bytes.
         size: usize,
-        /// The required alignment.
+        /// Required alignment in bytes.
         alignment: usize,
     },
     /// The system is out of memory for the workload's own arrays.
@@ -108,13 +108,13 @@ pub enum Failure {
         "out of memory: cannot map {bytes} bytes for the workload's own arrays; use smaller parameters"
     )]
     Bookkeeping {
-        /// The bytes that they need.
+        /// Size of the refused mapping in bytes.
         bytes: usize,
     },
-    /// A child process failed.
+    /// A child process failed, for the reason in this text.
     #[error("in a child process: {0}")]
     Child(String),
-    /// A child could not be started, or its end could not be read.
+    /// A child could not be started, or its exit status could not be read.
     #[error("cannot start or collect a process: {0}")]
     Process(String),
     /// A thread could not be started.

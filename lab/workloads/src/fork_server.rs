@@ -21,8 +21,8 @@ use record::Record;
 /// Exit status of a child that found a failure.
 const FAILED: u8 = 1;
 
-/// Estimates the peak memory of the parent and of all children that are alive, none of which has
-/// more than the parent's blocks and its own.
+/// Estimates the peak memory of the parent and of all children that are alive. Counts for each
+/// child a copy of the blocks of its parent thread, and the child's own blocks.
 fn needs(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name) as f64;
     let of_each = Sizes::logarithmic(parameters).mean() + size_of::<Slot>() as f64;
@@ -31,7 +31,7 @@ fn needs(parameters: &Parameters) -> u64 {
     ((value("threads") * value("blocks") + of_children) * of_each) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name);
     let replaced = value("children").saturating_mul(value("replaces"));
@@ -137,7 +137,8 @@ impl<'a, H: Heap> Parent<'a, H> {
             self.collect(((self.scene.children - left) % self.scene.alive) as usize)?;
         }
         for slot in self.slots.iter() {
-            // SAFETY: every slot holds a block in use, which is not freed again.
+            // SAFETY: every slot holds a block in use, which only this thread uses and which is not
+            // freed again.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())
@@ -147,8 +148,8 @@ impl<'a, H: Heap> Parent<'a, H> {
     fn replace(&mut self) -> Result<(), Failure> {
         for _ in 0..self.scene.replaces {
             let place = self.blocks.below(self.slots.len() as u64) as usize;
-            // SAFETY: every slot holds a block in use. If the allocation below fails, the run ends,
-            // and the slot is not read again.
+            // SAFETY: every slot holds a block in use, which only this thread uses. If the
+            // allocation below fails, the run ends, and the slot is not read again.
             unsafe { self.blocks.free(self.slots[place]) }?;
             self.slots[place] = self.blocks.allocate()?;
         }
@@ -170,8 +171,8 @@ impl<'a, H: Heap> Parent<'a, H> {
             records[place] = Record::of(&done);
             if done.is_ok() { 0 } else { FAILED }
         };
-        // SAFETY: the child only calls the heap and writes into arrays. The other threads of this
-        // process only call the heap.
+        // SAFETY: the child only calls the heap and writes into arrays. So the only locks that it
+        // takes are those of the heap.
         let forked = unsafe { forks.fork(life) };
         forked.map_err(|error| Failure::Process(error.to_string()))
     }
@@ -216,7 +217,8 @@ fn child<H: Heap>(
         unsafe { blocks.rewrite(inherited[place]) }?;
     }
     for slot in own.iter() {
-        // SAFETY: every slot holds a block that was allocated above and is not freed again.
+        // SAFETY: every slot holds a block that was allocated above and is not freed again, and
+        // this process has one thread.
         unsafe { blocks.free(*slot) }?;
     }
     Ok(blocks.finish())

@@ -1,6 +1,6 @@
-//! Source of blocks.
+//! Heap under test: its interface, and the C library as its implementation.
 
-/// Allocates and frees blocks of memory.
+/// Heap from which a workload allocates its blocks.
 pub trait Heap: Sync {
     /// Allocates a block of `size` bytes, or returns null. `alignment` is a power of two, or 0 for
     /// malloc's default.
@@ -9,8 +9,8 @@ pub trait Heap: Sync {
     /// Frees a block, on any thread.
     ///
     /// # Safety
-    /// `block` came from `allocate` of this heap with this `size`, has not been freed since, and is
-    /// not used afterwards.
+    /// `block` came from `allocate` or `reallocate` of this heap with this `size`, has not been
+    /// freed since, and is not used afterwards.
     unsafe fn free(&self, block: *mut u8, size: usize);
 
     /// Changes the size of a block, which may move, and returns it; null if the heap is out of
@@ -23,10 +23,10 @@ pub trait Heap: Sync {
         let moved = self.allocate(new, 0);
         if !moved.is_null() && !block.is_null() {
             // SAFETY: by this function's contract `block` is in use and has `old` bytes; `moved` is
-            // a new block of `new` bytes, so that they do not overlap.
+            // a new block of `new` bytes, so the two do not overlap.
             unsafe { moved.copy_from_nonoverlapping(block, old.min(new)) };
-            // SAFETY: by this function's contract `block` came from this heap and is not used
-            // afterwards.
+            // SAFETY: by this function's contract `block` came from this heap with the size `old`
+            // and is in use. Because the result is not null, it is not used afterwards.
             unsafe { self.free(block, old) };
         }
         moved
@@ -37,7 +37,8 @@ pub trait Heap: Sync {
         false
     }
 
-    /// Announces that the calling thread will use the heap; called before the measured part.
+    /// Announces that the calling thread will use the heap. Threads that do not start within the
+    /// measured part call this before it.
     fn enter(&self) {}
 
     /// Announces that the calling thread will not use the heap again.
@@ -66,15 +67,16 @@ impl Heap for Libc {
 
     #[inline]
     unsafe fn free(&self, block: *mut u8, _size: usize) {
-        // SAFETY: by the contract of `Heap::free` the block came from malloc or posix_memalign and
-        // is in use.
+        // SAFETY: by the contract of `Heap::free` the block came from malloc, posix_memalign or
+        // realloc, is in use, and is not used afterwards.
         unsafe { libc::free(block.cast()) }
     }
 
     #[inline]
     unsafe fn reallocate(&self, block: *mut u8, _old: usize, new: usize) -> *mut u8 {
-        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc and
-        // is in use.
+        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc or
+        // realloc, is in use, and is not used afterwards unless the result is null. No caller
+        // passes a size of 0.
         unsafe { libc::realloc(block.cast(), new) }.cast()
     }
 
@@ -99,8 +101,8 @@ fn own_malloc_trim() -> Option<MallocTrim> {
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     });
     let own = !trim.is_null() && object_of(trim)? == object_of(malloc)?;
-    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which
-    // programs call by this type.
+    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which has
+    // this signature.
     own.then(|| unsafe { std::mem::transmute::<*mut libc::c_void, MallocTrim>(trim) })
 }
 
@@ -110,7 +112,7 @@ fn object_of(address: *const libc::c_void) -> Option<usize> {
     // SAFETY: `found` has room for the answer; dladdr accepts any address.
     let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
     // SAFETY: all fields were zeroed, which is a valid value (null pointers), and dladdr may have
-    // written others.
+    // written valid values over it.
     let found = unsafe { found.assume_init() };
     known.then(|| found.dli_fbase.addr())
 }

@@ -35,7 +35,8 @@ fn slots(parameters: &Parameters) -> u64 {
     share(parameters) / parameters.value("min") + 1
 }
 
-/// Estimates the peak memory: all threads' shares, and one more block for each.
+/// Estimates the peak memory: all threads' shares, and for each thread its array and one more block
+/// of maximum size.
 fn needs(parameters: &Parameters) -> u64 {
     let threads = parameters.value("threads");
     let arrays = slots(parameters).saturating_mul(size_of::<Slot>() as u64);
@@ -43,7 +44,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parameters.value("live") << 20).saturating_add(more.saturating_mul(threads))
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let each = parameters.value("blocks").saturating_mul(2);
     each.saturating_mul(parameters.value("threads"))
@@ -106,8 +107,8 @@ impl<H: Heap> Worker<'_, H> {
         let slot = self.slots[place];
         self.slots[place] = self.slots[self.kept];
         self.bytes -= u64::from(slot.size);
-        // SAFETY: the first `kept` slots hold blocks that `work` allocated; this one was removed
-        // from them above.
+        // SAFETY: the first `kept` slots hold blocks that `work` allocated and only this thread
+        // uses; this one was removed from them above, so it is not freed again.
         unsafe { self.blocks.free(slot) }
     }
 }

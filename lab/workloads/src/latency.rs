@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-/// Duration above which calls are not distinguished: 100 s.
+/// Maximum recorded duration. A longer call is recorded with this duration.
 const LONGEST_NS: u64 = 100_000_000_000;
-/// Significant digits of a stored value: 2, so that it is exact to 1%.
+/// Number of significant digits of a stored duration, which is then exact to 1%.
 const DIGITS: u8 = 2;
 
 /// Durations of one thread's calls, in nanoseconds. All of the record's memory is allocated when it
@@ -55,7 +55,8 @@ impl Latency {
         let _ = self.free.add(&other.free);
     }
 
-    /// Returns percentiles by figure name, and the time of one clock reading that each contains.
+    /// Returns the percentiles by figure name, and the cost of reading the clock, which is part of
+    /// every recorded duration.
     pub(crate) fn figures(&self) -> Vec<(&'static str, f64)> {
         let at =
             |histogram: &Histogram<u64>, quantile| histogram.value_at_quantile(quantile) as f64;

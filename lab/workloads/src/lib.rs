@@ -68,8 +68,9 @@ pub fn find(name: &str) -> Option<&'static Description> {
     list().iter().copied().find(|one| one.name == name)
 }
 
-/// Returns the number of operations of a run before it runs; `None` for a workload with a program
-/// of its own. The ratio of two such numbers is the factor by which a preset is shorter.
+/// Returns the number of operations of a run with these parameters; `None` for a workload with a
+/// program of its own. The ratio of the numbers of two presets shows by which factor one is
+/// shorter.
 pub fn operations(parameters: &Parameters) -> Option<u64> {
     Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),
@@ -91,8 +92,9 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 /// Runs a workload once on `heap`. Call [`fits`] first.
 ///
 /// # Errors
-/// Returns a failure if the heap is out of memory, if a block does not hold what was written into
-/// it, or if the workload has a program of its own.
+/// Returns [`Failure::Elsewhere`] if the workload has a program of its own. Returns other failures
+/// if the heap is out of memory or misaligns or damages a block, or if memory, a thread or a child
+/// process of the workload fails.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
     let Some(workload) = description.workload else {

@@ -1,11 +1,12 @@
-//! The cheapest possible heap. Its calls cost almost nothing, so it measures the cost of a workload
-//! itself.
+//! The cheapest possible heap. Its calls cost almost nothing, so a run on it shows the cost of the
+//! workload itself.
 //!
 //! Each thread keeps a list of free blocks for every size, in steps of 16 bytes, and allocates the
-//! block that was freed last. Fresh blocks are cut from memory that was written before, so that no
-//! page fault happens later. Blocks are never purged, coalesced or split. A freed block goes to the
-//! list of the thread that frees it. Full batches move on to other threads, with one atomic
-//! exchange per 64 KiB, so that a producer does not run dry while its consumer hoards.
+//! block that was freed last. Fresh blocks are cut from memory that was written in advance, so that
+//! no page fault happens while this memory lasts. Blocks are never purged, coalesced or split. A
+//! freed block goes to the list of the thread that frees it. Full batches move on to other threads,
+//! with one atomic exchange per 64 KiB, so that a producer does not run dry while its consumer
+//! hoards.
 
 use std::cell::Cell;
 use std::ptr;
@@ -24,7 +25,7 @@ const FINE_CLASSES: usize = FINE / 16 + 1;
 const CLASSES: usize = FINE_CLASSES + (COARSE >> 16);
 /// Size of a batch that moves between threads, in bytes.
 const BATCH_BYTES: usize = 64 * 1024;
-/// Size of the chunk that a thread reserves to cut its fresh blocks from.
+/// Granularity, in bytes, at which a thread reserves memory for its fresh blocks.
 const CHUNK: usize = 4 << 20;
 
 /// Free block. Only the first block of a batch uses the second word.
@@ -38,7 +39,8 @@ struct Node {
 struct List {
     /// The block that was freed last.
     head: *mut Node,
-    /// Number of blocks in the list from `head`.
+    /// Number of blocks that were pushed since the list was last refilled or put aside, minus those
+    /// that were taken; at least 0.
     count: usize,
     /// A full batch, or null.
     full: *mut Node,
@@ -56,7 +58,8 @@ struct Cache {
     end: usize,
 }
 
-/// State shared by the threads. It lives until the process ends, because blocks may live as long.
+/// State that the threads share. It lives until the process ends, because its blocks may be in use
+/// until then.
 struct Shared {
     first: usize,
     length: usize,
@@ -66,7 +69,7 @@ struct Shared {
     idle: Mutex<Vec<&'static mut Cache>>,
 }
 
-/// The heap. Its memory stays reserved until the process ends.
+/// The cheapest possible heap. Its memory stays reserved until the process ends.
 #[derive(Clone, Copy)]
 pub struct Lifo {
     shared: &'static Shared,
@@ -77,13 +80,13 @@ pub struct Lifo {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the heap that owns the cache, and this thread's cache of it.
+    /// Address of a heap's shared state, and this thread's cache for that heap.
     static OWN: Cell<(*const Shared, *mut Cache)> = const { Cell::new((ptr::null(), ptr::null_mut())) };
 }
 
 impl Lifo {
-    /// Creates a heap with `bytes` of memory that is written now, and eight times as much that is
-    /// written when it is first needed.
+    /// Creates a heap with `bytes` of memory, rounded up to chunks, that is written now. Eight
+    /// times that size is reserved in addition, and written on first use.
     ///
     /// # Errors
     /// Returns a failure if the system is out of memory.
@@ -119,7 +122,8 @@ impl Lifo {
         })
     }
 
-    /// Returns the number of bytes that were cut into blocks or reserved for them.
+    /// Returns the number of bytes that threads have reserved to cut blocks from, including
+    /// reservations that failed.
     pub fn used_bytes(&self) -> u64 {
         // Relaxed: the count is read after the threads have ended.
         self.shared.used.load(Ordering::Relaxed) as u64
@@ -130,7 +134,8 @@ impl Lifo {
         self.shared.touched as u64
     }
 
-    /// Applies `act` to this thread's cache.
+    /// Applies `act` to this thread's cache. Returns `None` if the thread has none and the system
+    /// is out of memory for one.
     #[inline]
     fn with_cache<R>(&self, act: impl FnOnce(&mut Cache) -> R) -> Option<R> {
         let (owner, cache) = OWN.get();
@@ -174,7 +179,7 @@ fn give_back((owner, cache): (*const Shared, *mut Cache)) {
     }
 }
 
-/// Returns the index of the list for a size.
+/// Returns the index of the list for a size; `None` if no list has such large blocks.
 #[inline]
 fn class(size: usize) -> Option<usize> {
     match size {
@@ -199,7 +204,8 @@ fn batch_of(class: usize) -> usize {
 }
 
 impl Cache {
-    /// Takes a free block from this thread's list, or from another thread's batch.
+    /// Takes a free block from this thread's list, or from a batch that was put aside. Returns null
+    /// if there is none.
     #[inline]
     fn take(&mut self, class: usize, shared: &Shared) -> *mut Node {
         let list = &mut self.lists[class];
@@ -218,12 +224,12 @@ impl Cache {
     /// Pushes a block onto its list.
     ///
     /// # Safety
-    /// `node` is a free block of this class.
+    /// `node` is a free block of this class, which no other code uses or can reach.
     #[inline]
     unsafe fn give(&mut self, class: usize, node: *mut Node, shared: &Shared) {
         let list = &mut self.lists[class];
-        // SAFETY: by this function's contract the block is free; every class has at least 16 bytes,
-        // aligned to 16.
+        // SAFETY: by this function's contract the block is free, and no other code uses it. Every
+        // class has at least 16 bytes, aligned to 16.
         unsafe { (*node).next = list.head };
         list.head = node;
         list.count += 1;
@@ -251,13 +257,14 @@ impl Cache {
 }
 
 impl List {
-    /// Refills the list if any thread has passed on a batch.
+    /// Refills the list from this thread's spare batch, or else from a batch that a thread has
+    /// passed on, if there is one.
     #[cold]
     fn refill(&mut self, batches: &AtomicPtr<Node>) {
         self.head = std::mem::replace(&mut self.full, ptr::null_mut());
         if self.head.is_null() {
             if self.taken.is_null() {
-                // Acquire: pairs with the release in `pass_on`, so that the nodes of the batches
+                // Acquire: pairs with the release in `put_aside`, so that the nodes of the batches
                 // are visible. Taking all batches in one exchange avoids the ABA problem.
                 self.taken = batches.swap(ptr::null_mut(), Ordering::Acquire);
             }
@@ -306,7 +313,7 @@ impl Heap for Lifo {
                 }
                 if !node.is_null() {
                     // SAFETY: the node was just taken from the list of this class, so it is a free
-                    // block of this class.
+                    // block of this class that only this thread can reach.
                     unsafe { cache.give(class, node, self.shared) };
                 }
                 cache.cut(bytes_of(class), alignment, self.shared)
@@ -318,7 +325,8 @@ impl Heap for Lifo {
     #[inline]
     unsafe fn free(&self, block: *mut u8, size: usize) {
         if let Some(class) = class(size) {
-            // SAFETY: by the contract of `Heap::free` the block has this size and is free now.
+            // SAFETY: by the contract of `Heap::free` the block came from this heap with this size,
+            // and is not used afterwards. So it is a free block of the size's class.
             self.with_cache(|cache| unsafe { cache.give(class, block.cast(), self.shared) });
         }
     }
@@ -384,7 +392,8 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 for address in receive {
-                    // SAFETY: the other thread allocated it with this size and no longer uses it.
+                    // SAFETY: the other thread allocated the block with this size and no longer
+                    // uses the block.
                     unsafe { heap.free(ptr::with_exposed_provenance_mut(address), 64) };
                 }
                 heap.leave();

@@ -16,14 +16,14 @@ use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use heapdrome_system::process::Memory;
 
-/// Numbers of blocks of one thread.
+/// Block counts of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
-    /// Blocks that the heap holds.
+    /// Number of blocks that the heap holds between bursts.
     live: u64,
-    /// Blocks that are replaced in a period.
+    /// Number of blocks that are replaced in a period.
     replaced: u64,
-    /// Blocks of a burst.
+    /// Number of blocks that are allocated and freed in a burst.
     burst: u64,
 }
 
@@ -56,7 +56,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (of_each * parameters.value("threads") as f64) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let counts = Counts::of(parameters);
     let of_period = counts.replaced + counts.burst;
@@ -128,13 +128,14 @@ impl Notes {
 struct Worker<'a, H: Heap> {
     account: &'a Account,
     pause: Duration,
-    /// Whether this thread reads memory.
+    /// Whether this thread reads the resident memory at the end of each period.
     leads: bool,
     replaced: u64,
     live: Array<Slot>,
     burst: Array<Slot>,
     blocks: Blocks<'a, H>,
-    /// Resident memory before the measured part, with this thread's arrays.
+    /// Resident memory at the start of the measured part, including the arrays of all threads. Only
+    /// the leading thread sets it.
     start: u64,
     notes: Notes,
 }
@@ -152,7 +153,8 @@ impl<H: Heap> Worker<'_, H> {
             self.period(team)?;
         }
         for slot in self.live.iter() {
-            // SAFETY: every slot holds a block in use, which is not freed again.
+            // SAFETY: every slot holds a block in use, which only this thread uses and which is not
+            // freed again.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())
@@ -162,8 +164,8 @@ impl<H: Heap> Worker<'_, H> {
     fn period(&mut self, team: &Team) -> Result<(), Halt> {
         for _ in 0..self.replaced {
             let place = self.blocks.below(self.live.len() as u64) as usize;
-            // SAFETY: every slot holds a block in use. If the allocation below fails, the run ends,
-            // and the slot is not read again.
+            // SAFETY: every slot holds a block in use, which only this thread uses. If the
+            // allocation below fails, the run ends, and the slot is not read again.
             unsafe { self.blocks.free(self.live[place]) }?;
             self.live[place] = self.blocks.allocate()?;
         }
@@ -172,7 +174,8 @@ impl<H: Heap> Worker<'_, H> {
         }
         team.meet()?;
         for slot in self.burst.iter() {
-            // SAFETY: every slot holds a block that was allocated above and is not freed again.
+            // SAFETY: every slot holds a block that was allocated above, that only this thread
+            // uses, and that is not freed again.
             unsafe { self.blocks.free(*slot) }?;
         }
         self.blocks.flush();

@@ -52,7 +52,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_thread.saturating_mul(parameters.value("threads"))
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let factors = ["threads", "repeats", "iterations"];
     let blocks = factors.map(|name| parameters.value(name));
@@ -132,8 +132,8 @@ impl<H: Heap> Worker<'_, H> {
         }
         let stretches = self.blocks.chunks(plan.stretch());
         for (blocks, sum) in stretches.zip(self.sums.iter()) {
-            // SAFETY: the blocks were allocated above with these sizes: both generators draw equal
-            // sizes.
+            // SAFETY: the blocks were allocated above with these sizes, because both generators
+            // draw equal sizes. They are in use, and are not used afterwards.
             unsafe {
                 self.caller
                     .free_stretch(blocks, *sum, || plan.size(&mut again));
@@ -151,12 +151,13 @@ impl<H: Heap> Worker<'_, H> {
             let size = plan.size(&mut self.random);
             *block = self.caller.allocate(size, 0, self.key)?;
             self.key = self.key.wrapping_add(1);
-            // SAFETY: the block was just allocated with this size.
+            // SAFETY: the block was just allocated with this size, and no other thread uses it.
             unsafe { contents::fill(*block, size, size as u8) };
         }
         for block in self.blocks.iter() {
             let size = plan.size(&mut again);
-            // SAFETY: the block was allocated above with this size and key.
+            // SAFETY: the block was allocated above with this size and key. Only this thread uses
+            // it, and it is not used afterwards.
             unsafe { self.caller.free(*block, size, key) }?;
             key = key.wrapping_add(1);
         }

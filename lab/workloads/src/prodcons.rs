@@ -35,7 +35,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parcels * (blocks + array as f64)) as u64
 }
 
-/// Returns the number of operations of a run: every block that is allocated is also freed.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let senders = Cast::of(parameters).unwrap_or(Cast::Alone).senders() as u64;
     let each = parameters
@@ -141,8 +141,8 @@ impl<H: Heap> Worker<'_, H> {
     fn consume(&mut self, number: usize, team: &Team) -> Result<(), Halt> {
         let mut rest = Rest::default();
         loop {
-            // Read before the inbox is emptied, so that no parcel is sent after the last look into
-            // the inbox. Acquire: pairs with the release in `produce`.
+            // Read the count before emptying the inbox: if all producers have ended by then, the
+            // inbox already holds their last parcels. Acquire: pairs with the release in `produce`.
             let ended = self.scene.ended.load(Ordering::Acquire);
             let mut came = false;
             for parcel in self.scene.post.receive(number) {

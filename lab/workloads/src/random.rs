@@ -23,8 +23,8 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Draws a number below `end`, which must not be 0. Each number's probability is off by at most
-    /// `end` / 2^64.
+    /// Draws a number below `end`, which must not be 0. The relative error of each number's
+    /// probability is at most `end` / 2^64.
     #[inline]
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64

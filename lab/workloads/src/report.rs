@@ -9,7 +9,7 @@ use crate::caller::Tally;
 use crate::{FigureText, Parameters};
 use heapdrome_system::process::{Elapsed, Memory, OfChildren};
 
-/// Everything that a report contains.
+/// Measurements of a run, from which its report is made.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Work of all threads.
@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
     pub(crate) bookkeeping: u64,
     /// Memory before the measured part.
     pub(crate) before: Memory,
-    /// Memory at the end of the measured part, or where the document samples it.
+    /// Memory at the end of the measured part.
     pub(crate) after: Memory,
     /// Figures of this workload only.
     pub(crate) own: Vec<(&'static str, f64)>,
@@ -61,7 +61,7 @@ impl Outcome {
         ]);
     }
 
-    /// Creates the report.
+    /// Converts the measurements to the report of a run with these parameters.
     pub(crate) fn report(self, parameters: &Parameters) -> WorkloadReport {
         let mut figures = self.figures();
         if let Some(latency) = &self.tally.latency {
@@ -181,7 +181,7 @@ pub(crate) const FIGURES: &[FigureText] = &[
     ),
 ];
 
-/// Figures of [`Outcome::add_children`].
+/// Figures that [`Outcome::add_children`] adds.
 pub(crate) const CHILDREN: &[FigureText] = &[
     FigureText::less(
         "children_cpu_s",

@@ -35,8 +35,8 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Checks whether a run that needs `needed` bytes fits, regardless of the estimate in its
-/// description.
+/// Checks whether a run that needs `needed` bytes fits, regardless of the estimate in the
+/// workload's description.
 ///
 /// # Errors
 /// Returns the errors of [`fits`].
@@ -44,7 +44,7 @@ pub fn fits_bytes(parameters: &Parameters, needed: u64) -> Result<(), Refusal> {
     compare(parameters, needed, available())
 }
 
-/// Returns the memory available to this process.
+/// Returns the number of bytes of memory available to this process; `None` if it is unknown.
 pub(crate) fn available() -> Option<u64> {
     room::available().map(|room| room.bytes.0)
 }

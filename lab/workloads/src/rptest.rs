@@ -50,7 +50,7 @@ pub(crate) fn check_sizes(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Returns the number of operations of a run: every block that is allocated is also freed.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name);
     let hand_overs = value("loops").checked_div(value("cross")).unwrap_or(0);

@@ -36,9 +36,9 @@ enum Fate {
     Kept,
 }
 
-/// Returns the fates of a hundred consecutive blocks, each spread as evenly as its share allows.
-/// They are fixed rather than drawn, because a mispredicted branch would cost more than the malloc
-/// of a fast allocator.
+/// Returns the fates of a hundred consecutive blocks. Each fate is spread as evenly as its share
+/// allows. The fates are fixed rather than drawn, because a mispredicted branch would cost more
+/// than the malloc of a fast allocator.
 fn fates(lifo: u64, fifo: u64) -> [Fate; 100] {
     let shares = [lifo as i64, fifo as i64, 100 - (lifo + fifo) as i64];
     let mut due = [0; 3];
@@ -110,7 +110,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_thread.saturating_mul(value("threads"))
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let rounds = parameters.value("iterations");
     rounds
@@ -220,8 +220,9 @@ impl<H: Heap> Worker<'_, H> {
             return Ok(());
         }
         let key = self.first_key.wrapping_add(u64::from(block.key));
-        // SAFETY: a block in an array was allocated with its size and key. It is removed from the
-        // array before it is freed, or the array's count is reset before it is read again.
+        // SAFETY: a block in an array was allocated with its size and key, and only this thread
+        // uses it. It is removed from the array before it is freed, or the array's count is reset
+        // before it is read again.
         unsafe { self.caller.free(block.address, block.size as usize, key) }
     }
 }

@@ -40,7 +40,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_each.saturating_mul(parameters.value("threads"))
 }
 
-/// Returns the number of processes of a run, before it runs.
+/// Returns the number of operations of a run: the number of processes that it starts.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     parameters
         .value("processes")
@@ -126,8 +126,8 @@ fn one_child(program: &Path, words: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Runs this process as a child of short-process, if these words ask for one. Returns its exit
-/// status and, after a failure, a line that describes it.
+/// Runs this process as a child of short-process. Returns `None` if these words do not ask for a
+/// child. After a failure, returns the exit status and a line that describes the failure.
 pub fn child(words: &[String]) -> Option<Result<(), (u8, String)>> {
     let (first, rest) = words.split_first()?;
     if first != CHILD {

@@ -25,7 +25,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (blocks * of_each) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let blocks = parameters
         .value("count")
@@ -120,7 +120,8 @@ impl<'a, H: Heap> Main<'a, H> {
         };
         let ended = oldest.join();
         let (slots, tally) = ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        // SAFETY: `live` stored a block in the first slot and did not free it.
+        // SAFETY: `live` stored a block in the first slot and did not free it. Its thread has
+        // ended, so no other thread uses the block.
         unsafe { self.blocks.free(slots[0]) }?;
         self.blocks.flush();
         self.of_threads.merge(tally);
@@ -142,8 +143,8 @@ fn live<H: Heap>(mut slots: Array<Slot>, mut blocks: Blocks<'_, H>) -> Handed {
     let handed = blocks.below(slots.len() as u64) as usize;
     slots.swap(0, handed);
     for slot in &slots[1..] {
-        // SAFETY: every slot holds a block that was allocated above; only the first slot is read
-        // again.
+        // SAFETY: every slot holds a block that was allocated above and only this thread uses; only
+        // the first slot is read again.
         unsafe { blocks.free(*slot) }?;
     }
     Ok((slots, blocks.finish()))

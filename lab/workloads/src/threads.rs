@@ -65,7 +65,7 @@ impl Gate {
             self.opened.notify_all();
             return Ok(());
         }
-        // Relaxed: `stop` takes the lock between setting the flag and waking, which orders both.
+        // Relaxed: `stop` sets the flag before it takes this lock to wake the waiting threads.
         while state.1 == turn && !stopped.load(Ordering::Relaxed) {
             state = self
                 .opened
@@ -129,7 +129,8 @@ impl Team {
     }
 }
 
-/// Stops the team when the thread that holds it panics, so that no thread waits for it.
+/// Stops the team when the thread that holds it panics, so that no other thread waits for the
+/// panicked one.
 struct StopOnPanic<'a>(&'a Team);
 
 impl Drop for StopOnPanic<'_> {
@@ -174,6 +175,9 @@ impl<R> Finished<R> {
 /// # Errors
 /// Returns the first failure of any thread; the others stop at their next call to [`Team::go_on`]
 /// or [`Team::meet`].
+///
+/// # Panics
+/// If a thread panics: its panic continues on the calling thread.
 pub(crate) fn run<T, R: Send>(
     threads: usize,
     prepare: impl Fn(usize) -> Result<T, Failure> + Sync,

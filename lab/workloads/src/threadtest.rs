@@ -94,7 +94,7 @@ fn needs(parameters: &Parameters) -> u64 {
     parameters.value("objects").saturating_mul(of_each)
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let threads = parameters.value("threads");
     let blocks = parameters.value("objects") / threads * threads;
@@ -157,7 +157,8 @@ impl Plan {
             }
             key = first;
             for block in worker.blocks.iter() {
-                // SAFETY: the block was allocated above with this size and key.
+                // SAFETY: the block was allocated above with this size and key. Only this thread
+                // uses it, and it is not used afterwards.
                 unsafe { worker.caller.free(*block, self.size, key) }?;
                 key = key.wrapping_add(1);
                 compute(self.work);

@@ -25,7 +25,7 @@ struct Vector {
     length: u32,
     /// Size of the block.
     capacity: u32,
-    /// Final length.
+    /// Final length in bytes.
     end: u32,
     /// 1 if the vector has no spare capacity, 0 if its capacity doubles.
     exact: u32,
@@ -57,7 +57,7 @@ impl Plan {
     }
 
     /// Returns an empty vector. The final sizes are evenly spaced quantiles of the distribution,
-    /// and the vectors of both kinds are spread evenly among them, so that the number of growths
+    /// and exact and doubling vectors are spread evenly among them, so that the number of growths
     /// does not depend on the seed.
     fn vector(&self, number: u64) -> Vector {
         let share = (u128::from(2 * number + 1) << 63) / u128::from(self.vectors);
@@ -109,7 +109,8 @@ fn check(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Estimates the peak memory: the final capacities, and a copy of the largest block.
+/// Estimates the peak memory: for each thread the final capacities, a copy of the largest block,
+/// and the arrays.
 fn needs(parameters: &Parameters) -> u64 {
     let plan = Plan::of(parameters);
     let final_capacity = |vector: Vector| u64::from(vector.growths(plan.push).0);
@@ -123,7 +124,7 @@ fn bookkeeping(plan: &Plan) -> u64 {
     plan.vectors * (size_of::<Vector>() + size_of::<u32>()) as u64
 }
 
-/// Returns the number of blocks allocated and freed in a run, before it runs.
+/// Returns the number of operations of a run: blocks allocated plus blocks freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let plan = Plan::of(parameters);
     let growths: u64 = plan.all().map(|vector| vector.growths(plan.push).1).sum();
@@ -138,7 +139,7 @@ struct Worker<'a, H: Heap> {
     random: Random,
     key: u64,
     vectors: Array<Vector>,
-    /// Numbers of the vectors that still grow, or that are still in use.
+    /// Numbers of all vectors. The first ones still grow or, while vectors are freed, are in use.
     order: Array<u32>,
 }
 
@@ -191,7 +192,8 @@ impl<H: Heap> Worker<'_, H> {
         }
     }
 
-    /// Draws one of the first `count` vectors of the order, and returns its place.
+    /// Draws one of the first `count` vectors of the order. Returns its place in the order and its
+    /// number.
     #[inline]
     fn draw(&mut self, count: usize) -> (usize, u32) {
         let place = self.random.below(count as u64) as usize;
@@ -221,14 +223,14 @@ impl<H: Heap> Worker<'_, H> {
         if length > vector.capacity {
             let capacity = vector.next_capacity(push);
             let (old, new) = (vector.capacity as usize, capacity as usize);
-            // SAFETY: the vector's block is null or came from this call with its capacity; the
-            // vector takes the block that is returned in its place.
+            // SAFETY: the vector's block is null, or came from `grow` with the vector's capacity
+            // and is in use. The returned block replaces it in the vector.
             vector.block = unsafe { self.caller.grow(vector.block, old, new) }?;
             vector.capacity = capacity;
         }
         let (from, to) = (vector.length as usize, length as usize);
-        // SAFETY: the block has `capacity` bytes, at least `length`; a push is a multiple of a
-        // word, and `grow` checked the alignment.
+        // SAFETY: the block has `capacity` bytes, at least `length`, and only this thread uses it.
+        // A push is a multiple of a word, and `grow` checked the alignment.
         unsafe { contents::write_words(vector.block, from, to, key) };
         vector.length = length;
         Ok(())
@@ -242,7 +244,8 @@ impl<H: Heap> Worker<'_, H> {
             self.order[place] = self.order[left - 1];
             let vector = self.vectors[number as usize];
             let (key, length) = (self.key ^ u64::from(number), vector.length as usize);
-            // SAFETY: `push` wrote `length` bytes of the vector's block, word by word.
+            // SAFETY: `push` wrote `length` bytes of the vector's block, word by word, and only
+            // this thread uses it. `grow` checked its alignment.
             let found = unsafe { contents::verify_words(vector.block, length, key) }?;
             let size = vector.capacity as usize;
             // SAFETY: the block came from `grow` with this size. The number was removed from the

@@ -1,4 +1,4 @@
-//! Checks burst against its description, as a heap sees it.
+//! Checks the workload `burst` against its description, from the calls that a heap receives.
 
 mod recorder;
 
@@ -13,8 +13,8 @@ const WORDS: &str =
 /// Number of blocks of 100 bytes per thread if 1 MiB is divided among three threads.
 const OF_THREAD: usize = (1 << 20) / 100 / 3;
 
-/// Returns the blocks of the bursts. Leaves out those of the leading thread's pulses, which are the
-/// only blocks that are freed within eight allocations.
+/// Returns all events, the blocks of the bursts, and the blocks of the leading thread's pulses. A
+/// block belongs to a pulse if it is freed at most eight calls after its allocation.
 fn recorded() -> (Vec<Event>, Vec<Life>, Vec<Life>) {
     let (report, events) = record("burst", WORDS);
     let foretold = heapdrome_workloads::operations(&recorder::parameters("burst", WORDS));
@@ -78,7 +78,8 @@ fn what_survives_is_counted_and_so_is_the_peak() {
     let (report, events) = record("burst", WORDS);
     let runs = OF_THREAD.div_ceil(8);
     let survivors = report.figures["survivor_bytes"] / 100.0;
-    // The last run of each thread is shorter, and the drawn place may lie beyond its end.
+    // The last run of each thread is shorter, and the drawn place may lie beyond its end, so that
+    // this run may have no survivor.
     assert!((3.0 * (runs as f64 - 1.0)..=3.0 * runs as f64).contains(&survivors));
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
     assert!(off.abs() <= 3.0 * BATCH as f64, "{off}");

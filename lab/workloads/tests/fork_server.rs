@@ -1,4 +1,5 @@
-//! Checks fork-server against its description. A recorder sees only the calls of the parent.
+//! Checks the workload `fork-server` against its description. A recorder sees only the calls of the
+//! parent.
 
 mod recorder;
 
@@ -70,7 +71,8 @@ impl Heap for InChildren {
     }
 
     unsafe fn free(&self, block: *mut u8, size: usize) {
-        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        // SAFETY: by contract the block is in use with this size and is not used afterwards, and
+        // `Libc` returned it.
         unsafe { Libc.free(block, size) }
     }
 }

@@ -1,5 +1,5 @@
-//! Checks that burst reads memory at the stated moments. This is a separate test program, because
-//! no other test may run in its process.
+//! Checks that the workload `burst` reads memory at the stated moments. This is a separate test
+//! program, because no other test may run in its process.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -86,7 +86,8 @@ fn what_is_left_is_read_after_each_burst() {
     let keeping = figures(false);
     near(keeping["left_silent_bytes"], 64.0 * MIB);
     near(keeping["left_trimmed_bytes"], 0.0);
-    // The blocks that the pulses freed are kept as well: twice 100 times 8 blocks of 8 KiB.
+    // The blocks that the pulses freed are kept as well: 100 times 8 blocks of 8 KiB in each
+    // activity, which is 6.25 MiB.
     near(keeping["left_active_bytes"], (64.0 + 6.25) * MIB);
     let live = keeping["survivor_bytes"];
     near(

@@ -1,5 +1,5 @@
-//! Checks that rptest samples memory at the stated moments. This is a separate test program,
-//! because no other test may run in its process.
+//! Checks that the workload `rptest` samples memory at the stated moments. This is a separate test
+//! program, because no other test may run in its process.
 
 use std::collections::BTreeMap;
 use std::ptr;

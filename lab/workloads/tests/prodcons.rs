@@ -1,4 +1,4 @@
-//! Checks prodcons against its description, as a heap sees it.
+//! Checks the workload `prodcons` against its description, from the calls that a heap receives.
 
 mod recorder;
 
@@ -119,7 +119,8 @@ fn the_peak_of_requested_bytes_is_the_shadow_count() {
     assert!(off.abs() <= 4.0 * (BATCH as f64 + 9000.0), "{off}");
 }
 
-/// If little is in use, batches are far smaller than a thread's unpublished balance may be.
+/// Checks the bound on the peak when a batch is far smaller than a thread's maximum unpublished
+/// balance.
 #[test]
 fn with_little_in_use_the_peak_is_off_by_no_more_than_a_batch_for_each_thread() {
     for (words, threads) in [

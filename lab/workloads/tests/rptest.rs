@@ -1,4 +1,4 @@
-//! Checks rptest against its description, as a heap sees it.
+//! Checks the workload `rptest` against its description, from the calls that a heap receives.
 
 mod recorder;
 
@@ -25,7 +25,8 @@ fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     greatest
 }
 
-/// Returns the share of the sizes below a size, from the densities that the description states.
+/// Returns the cumulative distribution of the sizes that follows from the densities in the
+/// description.
 fn stated(shape: usize, min: f64, max: f64) -> impl Fn(f64) -> f64 {
     let place = move |size: f64| ((size - min + 1.0) / (max - min + 1.0)).clamp(0.0, 1.0);
     move |size| match (shape, place(size)) {
@@ -99,8 +100,8 @@ fn operations_are_exact_and_everything_is_freed() {
     }
 }
 
-/// Returns the events of one thread, without entering and leaving, as runs of frees and of
-/// allocations.
+/// Groups the events of one thread, except `Enter` and `Leave`, into runs of frees or of
+/// allocations. Returns for each run whether it frees, and its length.
 fn runs(events: &[Event]) -> Vec<(bool, usize)> {
     let is_free = |event: &Event| matches!(event.call, Call::Free { .. });
     let is_block = |event: &&Event| !matches!(event.call, Call::Enter | Call::Leave);
@@ -162,7 +163,8 @@ fn blocks_that_are_handed_over_are_freed_by_the_next_thread() {
         .iter()
         .filter(|life| life.by != life.freed_by)
         .collect();
-    // Ten batches in each loop that passes blocks on, twenty in each other loop.
+    // Three threads at a time run four passes of twenty loops. Each loop allocates a batch, and
+    // every second loop allocates one more and hands it over.
     assert_eq!(crossed.len(), 3 * 4 * 10 * 20);
     assert_eq!(crossed.len() * 3, lives.len());
     let mut next: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();
@@ -206,7 +208,7 @@ fn everything_is_freed_after_each_pass_and_threads_start_anew() {
             (entered.len(), distinct.len(), left.len()),
             (2 * threads, 2 * threads, 2 * threads)
         );
-        // The first threads have all left before the second ones enter.
+        // All threads of the first start leave before the threads of the second start enter.
         assert!(left[threads - 1].0 < entered[threads].0);
         assert_eq!(times_empty(&events[..left[0].0]), 2);
     }
@@ -221,7 +223,8 @@ fn the_peak_of_requested_bytes_is_the_shadow_count() {
     );
     let (report, events) = record("rptest", "3 0 1 2 30 2000 200 16 8000");
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
-    // Each thread may have one block whose call is not counted yet.
+    // Each thread may have one block whose call is recorded but not counted yet, besides the error
+    // of the account.
     assert!(off.abs() <= 3.0 * (BATCH as f64 + 8000.0), "{off}");
 }
 

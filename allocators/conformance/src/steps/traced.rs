@@ -6,7 +6,6 @@ use std::ptr::null_mut;
 
 use libc::{c_int, c_long, c_uint, pid_t};
 
-/// Event of the child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A signal stopped the child.
@@ -35,8 +34,8 @@ impl Traced {
     /// Waits until the child stops or ends.
     pub(super) fn wait(&mut self) -> io::Result<Event> {
         let mut status = 0;
-        // SAFETY: the status outlives the call. The child has not been waited for, so the number
-        // still belongs to it.
+        // SAFETY: the status outlives the call. No earlier wait has reported the child's end, so
+        // the number still belongs to the child.
         while unsafe { libc::waitpid(self.pid, &raw mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -82,8 +81,8 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         if !self.ended {
-            // SAFETY: the child has not been waited for, so the number still belongs to it. No
-            // status is requested.
+            // SAFETY: no wait has reported the child's end, so the number still belongs to the
+            // child. No status is requested.
             unsafe {
                 libc::kill(self.pid, libc::SIGKILL);
                 libc::waitpid(self.pid, null_mut(), 0);

@@ -1,5 +1,5 @@
-// The allocator's own thread, which returns memory while all others are idle. Runs with
-// ELFMALLOC_BACKGROUND_PURGE=1 and a short decay time.
+// The allocator's own thread, which returns memory while all others are idle. The tests set
+// ELFMALLOC_BACKGROUND_PURGE and the decay time.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

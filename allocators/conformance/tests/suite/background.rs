@@ -37,7 +37,8 @@ fn it_ends_with_the_last_other_thread() {
     }
 }
 
-// Proves that the checks above can fail: without the thread, nothing is purged.
+// Proves that the checks above can fail: without the thread, the programs report that it is
+// missing.
 #[test]
 fn there_is_none_unless_it_is_asked_for() {
     for (what, wanted) in [("fork", "0"), ("end", "0"), ("end", "yes")] {

@@ -14,8 +14,8 @@ const FAULTS: &[(&str, &str)] = &[
     ("aligned", "MISALIGNED"),
     ("fork", "FEW_PER_THREAD"),
     ("exhaustion", "HUGE_GRANTED"),
-    // With this fault, the library does not export most names, so the C library's functions are
-    // used.
+    // Even without a fault, the library does not export most names, so the C library's functions
+    // are used.
     ("exports", "NONE"),
     ("errno-kept", "ERRNO_LOST"),
     ("overflow", "OVERFLOWS"),

@@ -1,5 +1,5 @@
-//! Small control groups, in which the kernel kills a process that exceeds the limit. Memory that an
-//! allocator keeps must be reused, or returned in time.
+//! Control groups with a small memory limit: the kernel kills a process that exceeds the limit. So
+//! an allocator must reuse the memory that it keeps, or return it in time.
 
 use std::fs::{File, OpenOptions};
 use std::io;

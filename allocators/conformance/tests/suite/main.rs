@@ -1,4 +1,5 @@
-//! Tests of the suite itself: glibc passes it, and every check detects a fault.
+//! Tests of the suite itself: glibc passes it, and every check detects a fault. Also tests of
+//! heapdrome's preloadable libraries.
 
 mod background;
 mod faults;

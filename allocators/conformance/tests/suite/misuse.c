@@ -1,4 +1,5 @@
-// One misuse, which the first argument names. First prints the address that a message should name.
+// One misuse, which the first argument names. Most first print the address that a message should
+// name.
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <stdint.h>
@@ -109,7 +110,7 @@ int main(int count, char **words) {
         volatile char *block = malloc(200000);
         block[-8192] = 'x';
     } else if (strcmp(what, "underflow-small") == 0) {
-        // The allocator finds the block before it in memory to be overrun.
+        // An underflow of the second block: the allocator reports that the first was overrun.
         char *blocks[64];
         for (int i = 0; i < 64; i++)
             blocks[i] = malloc(64);

@@ -37,7 +37,7 @@ const SAID: &[(&str, &str)] = &[
     ("write-after-realloc", WRITTEN),
 ];
 
-/// Misuse that the default variant detects at once.
+/// Kinds of misuse that the default variant detects at once, with their messages.
 const SAID_BY_DEFAULT: &[(&str, &str)] = &[
     ("twice", TWICE),
     ("twice-later", TWICE),
@@ -95,8 +95,8 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
     }
 }
 
-// Proves that the checks above can fail: the default variant hands out a freed block again
-// immediately.
+// Proves that the checks above can fail: they fail with the default variant, which reuses a freed
+// block at once and does not overwrite it.
 #[test]
 fn the_default_variant_reuses_at_once_and_leaves_contents() {
     let folder = tempfile::tempdir().expect("a temporary folder");

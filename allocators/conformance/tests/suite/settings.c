@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 64, SMALL_BLOCKS = 10000, SIZE = 1000, BLOCKS = 64 << 10, BUFFER = 16 << 10,
-       BUFFERS = 4 << 10, PAIRS = 1000000 };
+enum { SMALL = 64, SMALL_BLOCKS = 10000, SIZE = 1000, BLOCKS = 64 << 10, RUN = 8 << 20,
+       MAPPING = 64 << 20, PAIRS = 1000000 };
 
 static void *blocks[BLOCKS];
 
@@ -66,8 +66,11 @@ int main(int count, char **words) {
     } else if (strcmp(what, "untouched") == 0) {
         allocate(BLOCKS, SIZE);
         printf("%d\n", advised());
-    } else if (strcmp(what, "buffers") == 0) {
-        allocate(BUFFERS, BUFFER);
+    } else if (strcmp(what, "run") == 0) {
+        allocated(0, RUN);
+        printf("%d\n", advised());
+    } else if (strcmp(what, "mapping") == 0) {
+        allocated(0, MAPPING);
         printf("%d\n", advised());
     } else if (strcmp(what, "stale") == 0) {
         printf("%zu\n", stale());

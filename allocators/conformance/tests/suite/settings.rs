@@ -151,8 +151,8 @@ fn number(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)])
     text.trim_end().parse().expect("it is a number")
 }
 
-/// Runs the load `what`: `touched` or `untouched` blocks, or `buffers`. Returns whether the
-/// allocator requested huge pages for any mapping.
+/// Runs the load `what`: `touched` or `untouched` small blocks, or one large block that is a `run`
+/// of units or a `mapping`. Returns whether the allocator requested huge pages for any mapping.
 fn asked_for_huge(program: &Path, what: &str, library: &Path, value: Option<&str>) -> bool {
     let setting = value.map(|value| ("ELFMALLOC_HUGE_PAGES", value));
     let settings: Vec<_> = setting.into_iter().collect();
@@ -177,8 +177,10 @@ fn huge_pages_are_asked_for_as_the_setting_or_else_the_library_says() {
             let asked = |what| asked_for_huge(&program, what, &library, value);
             let which = format!("{}, {value:?}", library.display());
             assert_eq!(asked("touched"), expected, "{which}");
-            // A program may fill buffers later, so untouched buffers also count.
-            assert_eq!(asked("buffers"), expected, "{which}");
+            // Large blocks request them in the arena and in mappings of their own, before the
+            // program can have touched any.
+            assert_eq!(asked("run"), expected, "{which}");
+            assert_eq!(asked("mapping"), expected, "{which}");
             assert!(!asked("untouched"), "{which}");
         }
     }

@@ -1,5 +1,5 @@
-/* Allocates argv[1] KiB in small blocks, which it fills and keeps, and prints the kernel's summary of
-   its resident memory. Calls no function of the C library that might allocate. */
+/* Allocates argv[1] KiB in small blocks, which it fills and keeps, and prints the kernel's summary
+   of its resident memory. Calls no function of the C library that might allocate. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

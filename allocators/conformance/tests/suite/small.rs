@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::libraries::{build, compile};
 
-/// Number of runs of each pair. The addresses of libraries are random, and so is the number of
-/// pages that a page fault maps around the faulting page.
+/// Number of pairs of runs. Runs differ, because the addresses of libraries are random, and so is
+/// the number of pages that a page fault maps around the faulting page.
 const RUNS: usize = 11;
 
 /// Resident KiB of a process: in total, and on pages that belong to no file.
@@ -62,9 +62,9 @@ fn excess(program: &Path, kibibytes: &str, library: &Path) -> Resident {
     }
 }
 
-/// Programs with their sizes in KiB, and limits. A limit is the number of KiB by which the resident
-/// memory with elfmalloc may exceed that with the C library's allocator: in all pages, and in pages
-/// that belong to no file.
+/// Arguments of the program in KiB, each with two limits. A limit is the number of KiB by which the
+/// resident memory with elfmalloc may exceed that with the C library's allocator. The first applies
+/// to all pages, the second to pages that belong to no file.
 const LIMITS: [(&str, i64, i64); 4] = [
     ("0", 330, 45),
     ("100", 440, 100),

@@ -1,4 +1,4 @@
-/* Allocates on the small stack of a signal handler, first in a thread that has not allocated before.
+/* Allocates on the small stack of a signal handler, in a thread that has not allocated before.
    Prints the number of bytes of the stack that were used. */
 #define _GNU_SOURCE
 #include <malloc.h>

@@ -11,7 +11,8 @@ use crate::size_class::SizeClass;
 use crate::slabs::shape::{Shape, is_long};
 use crate::slabs::states::{Any, MOST_SHORT, State};
 
-/// Makes the preparations that must precede the first block.
+/// Enables block states and draws the secret of canaries, unless that has been done. Must be called
+/// before the first block is allocated.
 pub(crate) fn prepare() {
     if canary::wants_secret() {
         want_states();
@@ -51,8 +52,8 @@ pub(crate) fn slack_or_report(address: usize, class: SizeClass) -> usize {
     state_or_report(address, class).1
 }
 
-/// Marks a block as freed, and fills it. Returns false, without any change, if one of its canaries
-/// was overwritten.
+/// Marks a block as freed, and fills its start. Returns false, without any change, if one of its
+/// canaries was overwritten.
 ///
 /// # Safety
 ///
@@ -107,7 +108,7 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 }
 
 /// Hands out a block for `size` bytes. Aborts the process if the block was written to after it was
-/// freed.
+/// freed, or if no block can begin at its address.
 ///
 /// # Safety
 ///
@@ -144,9 +145,9 @@ pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, si
     unsafe { canary::rewrite(block, class.size(), slack) };
 }
 
-/// Returns the slack to record for a block of `size` requested bytes. A short block has more slack
-/// than one byte can record if the program requested an alignment above the size. Its recorded
-/// slack is then the maximum.
+/// Returns the slack to record for a block of `size` requested bytes. A short block may have more
+/// slack than one byte can record, if the program requested an alignment above the size, or shrank
+/// the block when out of memory. The maximum is then recorded.
 const fn slack_for(class: SizeClass, size: usize) -> usize {
     let slack = class.size() - size;
     if slack > MOST_SHORT && !is_long(class) {
@@ -156,9 +157,9 @@ const fn slack_for(class: SizeClass, size: usize) -> usize {
     }
 }
 
-/// Returns whether a block with this recorded slack was allocated with a size other than `size`.
-/// Size 0 counts as size 1. If a short block has the maximum recorded slack, all sizes with at
-/// least that slack count as equal.
+/// Returns whether a block with this recorded slack was allocated with, or last reallocated to, a
+/// size other than `size`. Size 0 counts as size 1. If a short block has the maximum recorded
+/// slack, every size with at least that slack counts as equal.
 pub(crate) const fn is_another_size(class: SizeClass, slack: usize, size: usize) -> bool {
     let size = if size == 0 { 1 } else { size };
     size >= class.size() || slack_for(class, size) != slack

@@ -1,9 +1,11 @@
 //! Canaries of the hardened variant: bytes around the requested part of a block. A correct program
-//! never writes them. They are checked when the program frees the block.
+//! never writes them. They are checked when the program frees or reallocates the block.
 //!
-//! Each block has a word, computed from its address and a secret. The canary byte at offset `o` of
-//! the block is byte `o % 8` of that word. This holds wherever a canary begins, so two canaries may
-//! overlap. No canary byte is zero, because overflows often write the NUL at the end of a string.
+//! Each block has a word, computed from its address and a secret. In a slab block, the canary byte
+//! at offset `o` of the block is byte `o % 8` of that word. This holds wherever a canary begins, so
+//! two canaries may overlap. Around a block with its own mapping, all canary bytes are the lowest
+//! byte of the word. No canary byte is zero, because overflows often write the NUL at the end of a
+//! string.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -13,7 +15,7 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Number of bytes of a canary. A block has two canaries. The first begins after the requested
+/// Number of bytes of a canary. A slab block has two canaries. The first begins after the requested
 /// bytes, or earlier if the slack is shorter than a canary. The second ends with the block.
 const CANARY: usize = size_of::<u64>();
 /// Maximum number of canary bytes on each side of a block with its own mapping.
@@ -87,30 +89,34 @@ impl Canaries {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, a multiple of 16, including slack. Its contents do not matter yet.
+/// The block is aligned to 16 bytes, and has `size` bytes, a multiple of 16, including slack. Its
+/// contents do not matter yet.
 #[inline(always)]
 pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let first = canaries.first_of(word);
-    // SAFETY: the canaries lie in the block, by this function's contract.
+    // SAFETY: by this function's contract, the canaries lie in the block, and the last one is
+    // aligned.
     unsafe {
         block.add(canaries.first).cast().write_unaligned(first);
         block.add(canaries.last).cast().write(word);
     }
 }
 
-/// Rewrites the canaries behind a block and keeps its contents.
+/// Rewrites the canaries behind the requested bytes of a block, and keeps the requested bytes.
 ///
 /// # Safety
 ///
-/// The block belongs to the program. It has `size` bytes, a multiple of 16, including slack.
+/// The block belongs to the program, and is aligned to 16 bytes. It has `size` bytes, a multiple of
+/// 16, including slack.
 pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let free = !0 << canaries.taken;
-    // SAFETY: the canaries lie in the block, by this function's contract. The program's bytes come
-    // first in memory. A last canary apart from the first one lies entirely in the slack.
+    // SAFETY: by this function's contract, the canaries lie in the block, and the last one is
+    // aligned. The program's bytes come first in memory. A last canary apart from the first one
+    // lies entirely in the slack.
     unsafe {
         let first = block.add(canaries.first).cast::<u64>();
         let kept = first.read_unaligned() & !free;
@@ -125,7 +131,7 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes.
+/// The block has `size` bytes, a multiple of 16, including `slack` bytes of slack.
 #[inline(always)]
 pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> bool {
     let canaries = Canaries::of(size, slack);
@@ -158,7 +164,7 @@ impl Edges {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes. Its pages contain no other block.
+/// The block has `size` bytes. Its pages, of `page` bytes each, contain no other block.
 pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
@@ -174,7 +180,7 @@ pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes. Its pages contain no other block.
+/// The block has `size` bytes. Its pages, of `page` bytes each, contain no other block.
 pub(crate) unsafe fn is_guarded(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;

@@ -7,7 +7,7 @@ use crate::slabs::shape::{PIECE, Shape};
 
 /// Byte that fills freed blocks.
 const FILL: u8 = 0xdb;
-/// Number of bytes that are checked when a freed block is handed out again.
+/// Maximum number of bytes that are checked when a freed block is handed out again.
 const LOOKED_AT: usize = 64;
 /// Overwrites a whole block with [`FILL`].
 ///
@@ -29,7 +29,8 @@ pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
 pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     let rest = shape.rest_from(block.addr().get());
     for start in shape.looked_at() {
-        // SAFETY: the steps of a shape are such that each piece ends within the block.
+        // SAFETY: the block is free, by this function's contract. By the construction of shapes,
+        // every piece ends within the block.
         unsafe {
             let piece = block.add(start);
             piece.cast::<[u8; PIECE]>().write([FILL; PIECE]);
@@ -38,19 +39,20 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     }
 }
 
-/// Returns whether the first [`LOOKED_AT`] bytes of a block are unchanged since it was filled.
+/// Returns whether the checked bytes of a block, its first [`LOOKED_AT`] or all of them, still
+/// contain [`FILL`].
 ///
 /// # Safety
 ///
 /// The conditions of [`fill`] hold.
 #[inline(always)]
 pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
-    // SAFETY: the steps of a shape are such that each piece ends within the block.
+    // SAFETY: by the construction of shapes, every piece is aligned and ends within the block.
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
-/// Returns whether four pieces are filled. Uses intrinsics, because compilers would emit a branch
-/// for every eight bytes.
+/// Returns whether four pieces of [`PIECE`] bytes contain only [`FILL`]. Uses intrinsics, because
+/// compilers would emit a branch for every eight bytes.
 ///
 /// # Safety
 ///
@@ -77,21 +79,22 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     }
 }
 
-/// Returns whether four pieces are filled, on processors other than x86-64.
+/// Returns whether four pieces of [`PIECE`] bytes contain only [`FILL`], on processors other than
+/// x86-64.
 ///
 /// # Safety
 ///
-/// The pieces may be read.
+/// The pieces may be read, and are aligned to their size.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
-    // SAFETY: the pieces may be read, by this function's contract.
+    // SAFETY: the pieces may be read and are aligned, by this function's contract.
     let found = pieces.map(|piece| unsafe { piece.cast::<u128>().read() });
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Returns whether a block in a slab is still filled. Bytes on purged pages read as zero, and count
-/// as filled.
+/// Returns whether the checked bytes of a block in a slab are still filled. Where they lie on a
+/// purged page, they read as zero, which counts as filled.
 ///
 /// # Safety
 ///

@@ -41,9 +41,10 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if !has_places(class) {
         return false;
     }
-    // SAFETY: the quarantine belongs to this thread, and has places for the class. An address in a
-    // slab is not null. The caller no longer uses the block. A block that leaves the quarantine is
-    // a free block of the class.
+    // SAFETY: the quarantine belongs to this thread, and has places for the class. The map found
+    // the address in a slab of the class, so it is not null, and `is_long` selects the kind of its
+    // states. The caller no longer uses the block. A block that leaves the quarantine is a free
+    // block of the class, and `pass_on` follows each full group.
     unsafe {
         let block = NonNull::new_unchecked(block);
         if is_long(class) {
@@ -87,8 +88,8 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     unsafe { end(block, state, shape, slack) }
 }
 
-/// Returns whether the block at `address` was allocated with a size other than `size`; false if
-/// only the slow path can determine that.
+/// Returns whether the block at `address` was allocated with, or last reallocated to, a size other
+/// than `size`; false if only the slow path can determine that.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -105,15 +106,17 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
 }
 
 /// Starts to fill the next group of `class` in the quarantine. The blocks that this group held move
-/// to the magazine of `class`, or are freed if it is full.
+/// to the magazine of `class`. If the thread has no heap, a clock check is due, or the magazine has
+/// no room, they are freed one by one.
 ///
 /// # Safety
 ///
 /// The quarantine belongs to this thread, and a group of `class` is full.
 #[inline(never)]
 unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
-    // SAFETY: the blocks are free blocks of the class. The heap belongs to this thread, and
-    // `push_all` checks that the magazine has room.
+    // SAFETY: the blocks are free blocks of the class, which are on no other list after they have
+    // left the quarantine. The heap belongs to this thread, and `push_all` checks that the magazine
+    // has room.
     unsafe {
         let Some(group) = (*quarantine).next_group(class) else {
             return;
@@ -131,16 +134,17 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
     }
 }
 
-/// Frees a block that has left the quarantine and does not fit into a magazine.
+/// Frees a block that has left the quarantine and was not put into a magazine.
 ///
 /// # Safety
 ///
-/// The block is free, and lies in a slab.
+/// The block is free, lies in a slab, and is on no list of free blocks.
 #[cold]
 #[inline(never)]
 unsafe fn free_other(block: *mut u8) {
     let _errno = KeepErrno::new();
-    // SAFETY: the block is free and lies in a slab, by this function's contract.
+    // SAFETY: by this function's contract, the block lies in a slab, is on no list, and is not
+    // used. `Elfmalloc` counts such a block as live.
     unsafe {
         if !Elfmalloc::deallocate_fast(block)
             && let Some(block) = NonNull::new(block)
@@ -156,12 +160,12 @@ unsafe fn free_other(block: *mut u8) {
 ///
 /// # Safety
 ///
-/// The caller no longer uses the block.
+/// The address lies in a slab of `class`, and the caller no longer uses the block.
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the caller no longer uses the block, which is live by the check above. A block that
-    // leaves the quarantine is free.
+    // SAFETY: the caller no longer uses the block, which is live by the check above. The quarantine
+    // belongs to this thread. A block that leaves the quarantine is free, and on no list.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
@@ -185,13 +189,13 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
 ///
 /// # Safety
 ///
-/// The block is free, and lies in a slab.
+/// The block is free, lies in a slab, and is on no list of free blocks.
 #[cold]
 unsafe fn put_among_strays(block: NonNull<u8>) {
     if let Some(other) = NonNull::new(STRAYS.exchange(random_word(), block.as_ptr())) {
         let class = class_of(other.addr().get());
         // SAFETY: a block that leaves `STRAYS` is a free block of a slab, and no other thread can
-        // reach it.
+        // reach it, so it is on no list.
         HEAPS.give_one(None, unsafe { FreeBlock::new(class, other) });
     }
 }
@@ -200,10 +204,12 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
 ///
 /// # Safety
 ///
-/// The quarantine belongs to this thread, and the block is a free block of `class`.
+/// The quarantine belongs to this thread. The block is a free block of `class`, and is on no list
+/// of free blocks.
 unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
     // SAFETY: by this function's contract, the quarantine belongs to this thread, and the block is
-    // a free block of `class`.
+    // a free block of `class`. The conditions select the places that serve the class, and `pass_on`
+    // follows each full group.
     unsafe {
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);
@@ -218,7 +224,9 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
-/// Returns the thread's quarantine, created on demand; `None` if out of memory.
+/// Returns the thread's quarantine, created on demand; `None` if out of memory. Also lets the fast
+/// path use it, if the location of the states is known and freed blocks are not overwritten
+/// completely.
 fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
     if heap.quarantine.get().is_null() {
         let memory = HEAPS.memory();

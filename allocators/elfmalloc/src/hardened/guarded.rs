@@ -13,11 +13,11 @@ use crate::units::large::Large;
 /// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
 /// allocates an ordinary large block.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
-    let pages = &HEAPS.memory().pages;
-    let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
+    let Some(block) = HEAPS.mapped.map_guarded(HEAPS.memory(), size, alignment) else {
         return allocate_large(&HEAPS, size, alignment);
     };
-    // SAFETY: the mapping consists of whole pages, and contains no other block.
+    // SAFETY: the block has `size` bytes, and its mapping consists of whole pages without another
+    // block.
     unsafe { guard(block, size, HEAPS.memory().pages.page_size()) };
     Some(Large { block, clean: true })
 }
@@ -26,10 +26,11 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
 ///
 /// # Safety
 ///
-/// The block belongs to the caller.
+/// The block belongs to the caller, who no longer needs bytes after the first `size`.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
-    // SAFETY: the block belongs to the caller, by this function's contract.
+    // SAFETY: by this function's contract, the block belongs to the caller, who no longer needs
+    // bytes after the first `size`. A block that shrinks does not move.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {
@@ -50,9 +51,10 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
 ///
 /// # Safety
 ///
-/// The block belongs to the caller, and has `size` bytes.
+/// The block belongs to the caller, has `size` bytes, and lies between guard pages.
 unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
-    // SAFETY: the block belongs to the caller and has `size` bytes, by this function's contract.
+    // SAFETY: by this function's contract, the block has `size` bytes and lies between guard pages,
+    // so its pages contain no other block.
     if unsafe { !is_guarded(block, size, HEAPS.memory().pages.page_size()) } {
         report(Misuse::Around(block.addr().get()));
     }
@@ -68,7 +70,8 @@ pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     let Some(entry) = HEAPS.mapped.find(address) else {
         return false;
     };
-    // SAFETY: the caller no longer uses the block, by this function's contract.
+    // SAFETY: by this function's contract, the caller no longer uses the block. It has `entry.size`
+    // bytes, and lies between guard pages unless its mapping begins with it.
     unsafe {
         if entry.block != entry.base {
             look_at_edges(block, entry.size);

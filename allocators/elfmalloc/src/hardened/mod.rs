@@ -3,14 +3,15 @@
 //! The allocator records out of band which blocks are live, and the requested size of each
 //! ([`states`](crate::slabs::states)). So it detects every free of an address at which no live
 //! block begins. Behind the requested bytes lie [canaries](crate::hardened::canary), which are
-//! checked when the block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
-//! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
-//! Blocks of 128 KiB and more have their own mappings between guard pages
-//! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
+//! checked when the block is freed or reallocated. Freed blocks are [filled](crate::hardened::fill)
+//! and stay in a [`Quarantine`](crate::heap::quarantine::Quarantine)
+//! ([`hardened_free`](crate::hardened::free)). Blocks of 128 KiB and more have their own mappings
+//! between guard pages ([`guarded`]). Zero-sized blocks are [inaccessible
+//! addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this
-//! variant fills them. It would report a write after free for each block that another variant
-//! freed.
+//! variant fills them. It would report a write after free for a freed block that another variant
+//! has used in the meantime.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -46,8 +47,9 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     // If the thread has no heap, its front is a static whose magazines are empty.
     let front = front();
     let top = front.top(class);
-    // SAFETY: the word before a top is a slot with a free block of the class, or null. The class is
-    // the smallest with more than `size` bytes, so a state of kind `S` can record the slack.
+    // SAFETY: the word before a top is a slot with a free block of the class, or null. If it is a
+    // slot, another slot or null precedes it, and the front belongs to this thread. Callers pass
+    // the smallest class with more than `size` bytes, whose states are of kind `S`.
     unsafe {
         let block = NonNull::new(*top.sub(1))?;
         if !hand_out_fast::<S>(block, class, size) {
@@ -59,16 +61,18 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Shrinks a block in place to `size` bytes, at most its usable size. Used if there is no memory
-/// for a smaller block to replace it.
+/// Shrinks a block in place to `size` bytes, at most its usable size. Used if out of memory for a
+/// smaller block.
 ///
 /// # Safety
 ///
-/// The block has this class and belongs to the caller.
+/// The block has this class and belongs to the caller, who no longer needs bytes after the first
+/// `size`.
 #[cold]
 unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
-    // SAFETY: by this function's contract, the block has this class and belongs to the caller. A
-    // slab block has at least one byte of slack, so its class has more than `size` bytes.
+    // SAFETY: by this function's contract, the block has this class and belongs to the caller, who
+    // no longer needs bytes after the first `size`. A slab block has at least one byte of slack, so
+    // its class has more than `size` bytes.
     unsafe {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
@@ -83,10 +87,11 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
 ///
 /// # Safety
 ///
-/// The blocks are different, belong to the caller, and have at least `kept` bytes.
+/// The blocks are different, belong to the caller, and have at least `kept` bytes. The caller no
+/// longer uses `block`.
 unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
     // SAFETY: by this function's contract, the blocks are different, belong to the caller, and have
-    // at least `kept` bytes.
+    // at least `kept` bytes, and the caller no longer uses `block`.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !free_fast(block.as_ptr()) {
@@ -99,16 +104,17 @@ unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hardened;
 
-// SAFETY: every block is a block of elfmalloc that is at least one byte larger than requested, or a
-// mapping between guard pages. No other code uses it.
+// SAFETY: every block is a slab block that is at least one byte larger than requested, a mapping
+// between guard pages, a large block of elfmalloc, or an inaccessible address for size zero. Each
+// is aligned as requested, and no other code uses it. `allocate_zeroed` clears every block that
+// does not read as zero, and a block that moves is copied.
 unsafe impl MallocAbi for Hardened {
     const NAME: &'static str = "elfmalloc-hardened";
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
         // One branch on the size selects both the lookup of the class and the kind of state. A
-        // second branch would often be mispredicted. Size zero takes the slow path, which treats it
-        // as one.
+        // second branch would often be mispredicted. Size zero takes the slow path.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {
@@ -172,7 +178,9 @@ unsafe impl MallocAbi for Hardened {
             return None;
         }
         let (state, slack) = state_or_report(address, class);
-        // SAFETY: the block is live and belongs to the caller, by this function's contract.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again if the result is another block. It lies in
+        // a slab of `class`.
         unsafe {
             if !is_whole(block, class.size(), slack) {
                 report(Misuse::Overflow(address));
@@ -190,7 +198,8 @@ unsafe impl MallocAbi for Hardened {
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let (address, size) = (block.addr().get(), size.max(1));
         let class = class_of(address);
-        // SAFETY: the block is live and belongs to the caller, by this function's contract.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again if the result is another block.
         unsafe {
             if class.is_slab() {
                 let (state, slack) = state_or_report(address, class);
@@ -233,7 +242,8 @@ unsafe impl MallocAbi for Hardened {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(address);
-        // SAFETY: the caller no longer uses the block, by this function's contract.
+        // SAFETY: by this function's contract, the caller no longer uses the block. If `class` is
+        // that of a slab, the address lies in a slab of this class.
         unsafe {
             if class.is_slab() {
                 take_back(block, class);

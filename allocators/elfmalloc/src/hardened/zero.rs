@@ -1,8 +1,9 @@
-//! Blocks of no bytes: addresses that no program can read or write.
+//! Zero-sized blocks: addresses that no program can read or write.
 //!
 //! The addresses lie in one inaccessible mapping, which is divided into places of [`PLACE`] bytes.
-//! A bit for each place records whether a live block is there. A freed place is reused only after
-//! all others, so that a double free remains detectable for as long as possible.
+//! A bit for each place records whether a live block is there. Each search for a free place begins
+//! behind the last one found, so that a freed place usually stays free for long and a double free
+//! remains detectable.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{
@@ -50,7 +51,7 @@ fn mapping() -> Option<NonNull<u8>> {
     }
 }
 
-/// Returns a block of no bytes; `None` if all places are taken, or if the system refuses the
+/// Returns a zero-sized block; `None` if all places are taken, or if the system refuses the
 /// mapping.
 pub(super) fn allocate() -> Option<NonNull<u8>> {
     let start = mapping()?;
@@ -100,13 +101,13 @@ fn place_of(address: usize) -> Option<usize> {
     Some(place)
 }
 
-/// Returns whether `address` is a live block of no bytes. Aborts the process if it lies in the
-/// mapping but no live block begins there.
+/// Returns whether a live zero-sized block begins at `address`. Aborts the process if it lies in
+/// the mapping but no live block begins there.
 pub(super) fn is_block(address: usize) -> bool {
     place_of(address).is_some()
 }
 
-/// Frees a block of no bytes. Returns false, without any change, if the address lies outside the
+/// Frees a zero-sized block. Returns false, without any change, if the address lies outside the
 /// mapping. Aborts the process if it lies in the mapping but no live block begins there.
 pub(super) fn free(address: usize) -> bool {
     let Some(place) = place_of(address) else {

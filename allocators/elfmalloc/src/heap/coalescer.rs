@@ -1,5 +1,5 @@
-//! Coalescer: groups freed blocks by slab, so that several blocks go back under one lock of their
-//! bin.
+//! Coalescer: groups freed blocks by slab, so that several blocks are given back each time their
+//! bin is locked.
 //!
 //! All fields are cells, and the callback `give` receives a copy of the blocks. So `give` may add
 //! blocks to the same coalescer.
@@ -102,14 +102,15 @@ impl Gathered {
         let count = usize::from(self.count.take());
         if count != 0 {
             let mut blocks = self.blocks.each_ref().map(Cell::get);
-            // SAFETY: the gathered blocks are free blocks of the class, and the set's count is 0
-            // now.
+            // SAFETY: the gathered blocks are free blocks of the class. The set's count is 0 now,
+            // so they are on no other list.
             give(unsafe { FreeBlocks::new(self.class.get(), &mut blocks[..count]) });
         }
     }
 }
 
-/// Returns the number of gathered blocks of a class at which they go back to their slab.
+/// Returns the number of blocks of `class` that a set gathers before it gives them back to their
+/// slab.
 fn enough(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(1, MOST)
 }
@@ -122,7 +123,7 @@ mod tests {
     use core::ptr::NonNull;
     use std::vec::Vec;
 
-    /// Returns a block of 64 bytes.
+    /// Returns a block of 64 bytes whose address encodes `number`.
     fn block(number: usize) -> FreeBlock {
         let address = NonZero::new(number + 1).expect("a number");
         // SAFETY: the pointers are compared and never followed.

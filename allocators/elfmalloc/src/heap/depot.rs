@@ -45,12 +45,11 @@ struct Chunk {
 const _: () = assert!(size_of::<Chunk>() == CHUNK_BYTES);
 
 impl Chunk {
-    /// Returns the number of blocks.
     fn count(&self) -> usize {
         self.count.get() as usize
     }
 
-    /// Calls `action` with the slots, the first of which hold the blocks.
+    /// Calls `action` with all slots. The first [`count`](Self::count) slots hold the blocks.
     fn with_slots<R>(&self, action: impl FnOnce(&mut [*mut u8; CHUNK]) -> R) -> R {
         // SAFETY: the chunk belongs to the caller's depot, whose lock is held, or to the caller's
         // list. No action reaches the slots of the same chunk by another path: actions copy
@@ -102,7 +101,8 @@ impl Chunks {
                 chunk.with_slots(|slots| {
                     let blocks = &mut slots[..count];
                     // SAFETY: the first `count` slots hold free blocks of the class. The chunk is
-                    // freed next, so no other code uses the slots.
+                    // in no depot and is freed next, so no other list has these blocks, and no
+                    // other code uses the slots.
                     give(unsafe { FreeBlocks::new(class, blocks) });
                 });
             }
@@ -117,7 +117,6 @@ impl Chunks {
 struct Stack {
     newest: Option<ChunkRef>,
     oldest: Option<ChunkRef>,
-    /// Number of chunks.
     chunks: u32,
     /// Minimum number of chunks since the last call of [`Depot::take_idle`].
     low: u32,
@@ -208,8 +207,9 @@ impl Depot {
         done
     }
 
-    /// Pops blocks from the stack into the first of `slots`, which is not empty, and keeps their
-    /// order. Returns the number of blocks: 0 only if the stack is empty.
+    /// Pops blocks from the newest chunk of `class` into the first slots, and keeps their order.
+    /// `slots` must not be empty. Returns the number of popped blocks: 0 only if the stack is
+    /// empty.
     pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
         let Some(chunk) = self.stacks[class.number()].newest else {
             return 0;
@@ -269,8 +269,8 @@ impl Depot {
         true
     }
 
-    /// Returns the newest chunk of a class if it has room, otherwise a new chunk; `None` if out of
-    /// memory.
+    /// Returns the newest chunk of a class if it has room. Otherwise adds an empty chunk to the
+    /// stack and returns that; `None` if out of memory.
     fn open(
         &mut self,
         class: SizeClass,

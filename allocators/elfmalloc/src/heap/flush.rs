@@ -12,11 +12,12 @@ use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 
 /// Divisor that limits the depots. All depots together, with their chunks, may take at most live
-/// memory divided by this number.
+/// memory divided by this number, or [`LEAST_KEPT`] bytes each if that is more.
 const DEPOTS_PART: usize = 4;
 
 /// Puts a block into a magazine that is full, has no slots, or rests until its next refill.
-/// Enlarges or flushes the magazine first.
+/// Enlarges or flushes the magazine first. If the magazine still has no slots, gives the block back
+/// to its slab.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     let class = block.class();
     let magazine = heap.magazine(class);
@@ -43,8 +44,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Moves blocks that leave a magazine to the depot while the depot has room, and the others to
-/// their slabs. The last block is the most recently freed one.
+/// Moves blocks that leave a magazine to the depot, or to their slabs if the depot has no room. The
+/// last of `blocks` is the most recently freed one.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
     if blocks.class().number() < FIRST_SHARED {

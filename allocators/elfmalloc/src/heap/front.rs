@@ -25,12 +25,12 @@ pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
 /// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees after which a new thread first looks at the clock.
+/// Number of frees after which a new thread first checks the clock.
 pub const FEWEST_TICKS: i32 = 16;
-/// Maximum number of frees between two looks at the clock.
+/// Maximum number of frees between two clock checks.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two looks at the clock while blocks leave the thread's heap.
-/// Lower than [`MOST_TICKS`], because such a thread may soon be idle.
+/// Maximum number of frees between two clock checks while blocks leave the thread's heap. Lower
+/// than [`MOST_TICKS`], because such a thread may soon be idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 const MULTIPLES: [Multiples; ENTRIES] = by_number();
@@ -75,7 +75,7 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
-/// An entry for each class that a magazine may have.
+/// An entry for each class number.
 #[derive(Debug)]
 #[repr(transparent)]
 struct ByClass<T>([T; ENTRIES]);
@@ -113,8 +113,8 @@ pub struct Front {
     /// Class of each 16-byte step up to [`SMALL`]. Stored in the front, so that the fast path need
     /// not load the address of a table. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
-    /// Offsets at which blocks of each class begin. Stored in the front, so that the fast path need
-    /// not load the address of a table. Never changed.
+    /// Test for the addresses at which blocks of each class can begin. Stored in the front, so that
+    /// the fast path need not load the address of a table. Never changed.
     multiples: ByClass<Multiples>,
     /// Slab of the last refill of each class. The front-end `LocalCache` caches only blocks of
     /// these slabs.
@@ -155,7 +155,8 @@ impl Front {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(super) unsafe fn write(place: *mut Self) {
-        // SAFETY: by this function's contract, no other code uses the place.
+        // SAFETY: by this function's contract, the place is aligned and large enough, and no other
+        // code uses it.
         unsafe {
             for class in 0..ENTRIES {
                 (&raw mut (*place).tops.0[class]).write(Cell::new(no_slots()));
@@ -207,14 +208,13 @@ impl Front {
         self.tops.of(class).set(top);
     }
 
-    /// Returns whether the thread should look at the clock now.
+    /// Returns whether a clock check is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.ticks.get() < 0
     }
 
-    /// Counts frees on the slow path, or the blocks of a refill, towards the next look at the
-    /// clock.
+    /// Counts frees on the slow path, or the blocks of a refill, towards the next clock check.
     pub fn count(&self, blocks: usize) {
         self.ticks
             .set(self.ticks.get().saturating_sub(blocks as i32));
@@ -236,12 +236,12 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Sets the number of frees until the next look at the clock.
+    /// Sets the number of frees until the next clock check.
     pub fn set_ticks(&self, ticks: i32) {
         self.ticks.set(ticks);
     }
 
-    /// Lowers the number of frees until the next look at the clock to at most `most`.
+    /// Lowers the number of frees until the next clock check to at most `most`.
     pub fn limit_ticks(&self, most: i32) {
         self.ticks.set(self.ticks.get().min(most));
     }
@@ -275,7 +275,8 @@ impl Front {
         let block = unsafe { *top.sub(1) };
         if !block.is_null() {
             // SAFETY: the slot before the top held a block, so the word before that is another slot
-            // or the null.
+            // or the null. This thread owns the front, because the magazines of shared fronts are
+            // empty.
             unsafe {
                 will_be_used(*top.sub(2));
                 self.set_top(class, top.sub(1));
@@ -337,7 +338,7 @@ impl Front {
     #[inline(always)]
     pub(crate) unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
         let top = self.top(class);
-        // SAFETY: a top points to a slot, or to the FULL behind the last.
+        // SAFETY: a top points to a slot, or to the FULL behind the last slot.
         if unsafe { *top } == FULL {
             return false;
         }
@@ -347,7 +348,8 @@ impl Front {
             return false;
         }
         // SAFETY: the top is a slot and not FULL, so another slot or FULL follows it. Only this
-        // thread uses the slots.
+        // thread uses the slots. By this function's contract, the block is a free block of the
+        // class.
         unsafe {
             *top = block;
             self.set_top(class, top.add(1));

@@ -37,8 +37,8 @@ pub(super) fn grow<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) 
         Magazine::next_capacity(old).min(Magazine::largest(class, limit))
     };
     let cost = wanted.saturating_sub(old) * class.size();
-    // The first slots for small blocks cost little, so the limit does not apply to them. It applies
-    // to larger classes, where one cached block of each would take much of a small heap.
+    // The limit does not apply to the first slots for small blocks, which cost little. It applies
+    // to larger classes, because one cached block of each would take much of a small heap.
     let bound = old != 0 || class.number() >= FIRST_SHARED;
     if wanted <= old || (bound && cost > may_grow_by(heaps, heap.budget.get())) {
         return false;

@@ -14,7 +14,8 @@ use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Rela
 
 use heapdrome_pages::{EventCount, Lock, Pages};
 
-use crate::heap::thread_heap::{AllHeaps, AnyHeap, HeapList, HeapRef, ThreadHeap};
+use crate::heap::heap_list::{AllHeaps, HeapList};
+use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::misuse::report;
 use crate::settings::Settings;
 use crate::size_class::SizeClass;
@@ -23,8 +24,12 @@ use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::partial::Slabs;
 use crate::slabs::shards::Shards;
 use crate::units::amount::Units;
-use crate::units::large::MappedBlocks;
+use crate::units::mapped_blocks::MappedBlocks;
 use crate::units::memory::Memory;
+
+/// Divisor of the budget: magazines that may hold at most the budget divided by this number stay
+/// full while their thread is idle, or after it has ended.
+const KEPT_PART: usize = 8;
 
 /// State that all threads share.
 ///
@@ -39,17 +44,17 @@ pub struct Heaps<P> {
     list: Lock<HeapList>,
     /// Milliseconds for which idle memory is kept.
     decay: AtomicU64,
-    /// Maximum number of bytes in a magazine.
+    /// Maximum number of bytes in a magazine of small blocks.
     magazine: AtomicUsize,
-    /// Maximum number of bytes in the magazines of a thread.
+    /// Maximum number of bytes to which a thread's magazines grow, apart from their first slots.
     budget: AtomicUsize,
     /// Event that occurs when the last thread with a heap ends.
     silences: EventCount,
-    /// Number of live units when [`before_growth`](Self::before_growth) last gave empty slabs back.
+    /// Number of live units when [`before_growth`](Self::before_growth) last emptied caches.
     emptied_at: AtomicUsize,
-    /// Time when the last epoch of purging began, in milliseconds.
+    /// Time when the current epoch of purging began, in milliseconds.
     epoch: AtomicU64,
-    /// Whether a thread is purging by epochs.
+    /// Whether a thread is running the purge at the end of an epoch.
     ticking: AtomicBool,
     /// Slabs of all threads.
     pub shards: Shards<P>,
@@ -87,7 +92,7 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Returns the memory for slabs.
+    /// Returns the memory of the process, with the structures that describe it.
     #[inline]
     pub const fn memory(&self) -> &Memory<P> {
         &self.shards.memory
@@ -104,12 +109,13 @@ impl<P: Pages> Heaps<P> {
         self.decay.store(milliseconds, Relaxed);
     }
 
-    /// Returns the maximum number of bytes in a magazine.
+    /// Returns the maximum number of bytes in a magazine of small blocks.
     pub fn magazine_limit(&self) -> usize {
         self.magazine.load(Relaxed)
     }
 
-    /// Returns the maximum number of bytes in the magazines of a thread.
+    /// Returns the maximum number of bytes to which a thread's magazines grow, apart from their
+    /// first slots.
     pub fn budget(&self) -> usize {
         self.budget.load(Relaxed)
     }
@@ -130,42 +136,53 @@ impl<P: Pages> Heaps<P> {
     /// `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
-        let heap = match list.take_idle() {
+        let heap = match list.take() {
             Some(heap) => heap,
             None => self.new_heap(&mut list)?,
         };
         drop(list);
-        // SAFETY: the heap is new or was idle, so no other thread uses it. From now on it belongs
-        // to this thread.
-        let heap = unsafe { heap.of_this_thread() };
         heap.outflow.forget();
         heap.front.set_map(&self.memory().map);
         self.shards.attach(heap.attachment());
         Some(heap)
     }
 
-    fn new_heap(&self, list: &mut HeapList) -> Option<AnyHeap> {
+    fn new_heap(&self, list: &mut HeapList) -> Option<HeapRef> {
         let memory = self.memory().structure(size_of::<ThreadHeap>())?;
-        // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
+        // SAFETY: the memory is new, zero, large enough, sufficiently aligned, and never freed.
         let heap = unsafe { ThreadHeap::write(memory, self.budget()) };
-        list.add(heap);
+        list.add(heap.as_any());
         Some(heap)
     }
 
-    /// Takes back a heap without blocks from an ending thread. Partial slabs that no other thread
+    /// Returns whether a thread's magazines may hold so few bytes that it keeps them while it is
+    /// idle.
+    pub(super) fn has_small_magazines(&self, heap: HeapRef) -> bool {
+        let whole = self.budget();
+        whole.saturating_sub(heap.budget.get()) <= whole / KEPT_PART
+    }
+
+    /// Takes back the heap of an ending thread. Small magazines stay full for the next thread, but
+    /// only those of as many threads as can run in parallel. Partial slabs that no other thread
     /// uses become available to other threads.
     pub(super) fn leave(&self, heap: HeapRef) {
-        heap.budget.set(self.budget());
+        let may_keep =
+            self.has_small_magazines(heap) && self.list.lock().kept() < self.shards.most();
+        if may_keep {
+            heap.note_lengths();
+        } else {
+            self.empty(heap);
+        }
         let (was_last, _) = self.shards.detach(heap.attachment());
-        self.list.lock().put_idle(heap.as_any());
+        self.list.lock().put(heap, may_keep);
         if was_last {
             self.silences.advance();
         }
         self.tick();
     }
 
-    /// Sleeps for `milliseconds`, or until no thread has a heap. Returns whether any thread has a
-    /// heap. Only one thread may be in this call at a time.
+    /// Sleeps for at most `milliseconds`, or until no thread has a heap. Returns whether any thread
+    /// has a heap. Only one thread may be in this call at a time.
     pub fn rest(&self, milliseconds: u64) -> bool {
         let seen = self.silences.read();
         // If this thread sees the event, it also sees that the number of threads became zero, or a
@@ -222,7 +239,7 @@ impl<P: Pages> Heaps<P> {
     }
 
     /// Gives blocks back to their slabs, which may belong to any bins. Aborts the process if a
-    /// pointer is not an allocated block. `home` is the bin of the calling thread.
+    /// pointer is not an allocated block. `home` is the bin of the calling thread, if it has one.
     #[inline(never)]
     pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
         match self.shards.give(home, blocks) {
@@ -271,15 +288,17 @@ impl<P: Pages> Heaps<P> {
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, and its heap is `own`, if it has one.
+    /// The calling thread is the only one, and its heap is `own`, if it has one. No other thread
+    /// was on a slow path when the process forked.
     #[cold]
     pub unsafe fn disown(&self, own: Option<HeapRef>) {
         // The child's processor time restarts at zero, so earlier readings are void.
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: the heap's thread does not exist in the child, and the calling thread is the
-            // only one, by this function's contract.
+            // SAFETY: by this function's contract, the calling thread is the only one, and the heap
+            // is not its own. The heap's thread, which does not exist in the child, was not on a
+            // slow path.
             unsafe { heap.forget_owner(budget) };
         });
         if self

@@ -8,7 +8,8 @@ use crate::heap::heaps::Heaps;
 use crate::misuse::Misuse;
 use crate::size_class::UNIT;
 use crate::units::amount::Units;
-use crate::units::large::{self, GROWS_BY_REMAP, Large};
+use crate::units::large::{self, Large};
+use crate::units::mapped_blocks::GROWS_BY_REMAP;
 
 /// Allocates a block of at least `size` bytes at a multiple of `alignment`. Works for any size, but
 /// is meant for sizes above the largest class.
@@ -18,7 +19,7 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
     if fits && let Some(large) = allocate_in_run(heaps, units, alignment) {
         return Some(large);
     }
-    if let Some(large) = heaps.mapped.map(&heaps.memory().pages, size, alignment) {
+    if let Some(large) = heaps.mapped.map(heaps.memory(), size, alignment) {
         heaps.before_mapping(units);
         return Some(large);
     }
@@ -44,10 +45,11 @@ fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -
     Some(large::start_large(memory, run))
 }
 
-/// Allocates a block to replace a block that could not grow in place.
+/// Allocates a block to replace a block that could not grow in place. From [`GROWS_BY_REMAP`] bytes
+/// on, prefers a block with its own mapping. Returns `None` if out of memory.
 pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull<u8>> {
     let own = if size >= GROWS_BY_REMAP {
-        heaps.mapped.map(&heaps.memory().pages, size, 1)
+        heaps.mapped.map(heaps.memory(), size, 1)
     } else {
         None
     };

@@ -19,7 +19,7 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::FreeBlock;
 
-/// Maximum number of bytes of blocks in a magazine.
+/// Maximum number of bytes of blocks in a magazine, which may always hold two blocks.
 const BYTES: usize = 4 << 10;
 /// Maximum number of blocks in a magazine.
 const MOST: usize = 30;
@@ -165,7 +165,7 @@ mod tests {
 
         fn free<F: FrontEnd>(&self, class: SizeClass, block: *mut u8) {
             let block = NonNull::new(block).expect("a block");
-            // SAFETY: the block belongs to the test, which no longer uses it.
+            // SAFETY: the test passes an allocated block of `class`, and no longer uses it.
             let block = unsafe { FreeBlock::new(class, block) };
             F::put(&self.heaps, self.heap, block);
         }
@@ -175,8 +175,8 @@ mod tests {
             blocks.take_while(|block| !block.is_null()).collect()
         }
 
-        /// Returns the number of blocks of `class` in the magazine, and the thread's count of its
-        /// blocks of all classes.
+        /// Returns the number of blocks of `class` in the magazine, and the number of blocks of all
+        /// classes that the thread's outflow counts.
         fn counts(&self, class: SizeClass) -> (usize, isize) {
             let length = self.heap.magazine(class).length();
             (length, -self.heap.outflow.balance())

@@ -1,4 +1,5 @@
-//! Magazines: the number of free blocks that a thread caches, and the rules by which it changes.
+//! Magazines: a thread's caches of free blocks, one for each class, and the rules by which their
+//! capacity changes.
 
 pub mod slots;
 
@@ -8,10 +9,11 @@ use core::ptr::null_mut;
 use crate::heap::depot::CHUNK;
 use crate::size_class::SizeClass;
 
-/// Number of slots of the largest magazine. A flush moves half of it, one chunk, to the depot.
+/// Number of slots of the largest magazine. Half of it, which most flushes move, fills a chunk of
+/// the depot.
 const MOST: usize = 2 * CHUNK;
 /// Number of slow paths after which a magazine grows. A refill after a flush counts twice, as does
-/// a flush after a refill.
+/// a flush after a refill. Any other slow path counts once, and only while the magazine is small.
 const GROWS_AFTER: u8 = 4;
 
 /// Number of bytes up to which a magazine grows in a thread that only allocates, or only frees.
@@ -45,7 +47,7 @@ pub struct Magazine {
     slots: Cell<*mut *mut u8>,
     /// Number of slots in use.
     capacity: Cell<u16>,
-    /// Number of slots to restore after the next refill; zero if the magazine does not rest.
+    /// Number of slots to restore at the next refill; zero if the magazine does not rest.
     resting: Cell<u16>,
     /// Binary logarithm of the number of words in the array, if there is one.
     order: Cell<u8>,
@@ -72,7 +74,7 @@ impl Magazine {
         }
     }
 
-    /// Forgets slots and blocks.
+    /// Forgets the slots and their blocks, without freeing either.
     pub fn forget(&self) {
         let none = Self::new();
         self.slots.swap(&none.slots);
@@ -121,8 +123,8 @@ impl Magazine {
         self.since.get() == Since::Refilled
     }
 
-    /// Returns whether the magazine's slots were unused since the last call: no slow path was
-    /// taken, or the magazine rests and no refill woke it.
+    /// Returns whether the magazine has slots that were unused since the last call: no slow path
+    /// was taken, or the magazine rests and no refill woke it.
     pub fn look(&self) -> bool {
         let since = self.since.replace(Since::Nothing);
         let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;
@@ -134,7 +136,8 @@ impl Magazine {
         usize::from(self.resting.get())
     }
 
-    /// Returns the first capacity.
+    /// Returns the number of slots that a magazine of `class` gets first. `limit` is the same as
+    /// for [`largest`](Self::largest).
     #[must_use]
     pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
         let wanted = match class.size() {

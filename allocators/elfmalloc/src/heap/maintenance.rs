@@ -1,4 +1,4 @@
-//! Periodic maintenance, which each thread does when it looks at the clock.
+//! Periodic maintenance, which each thread does at its clock checks.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
@@ -10,11 +10,8 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this
-/// number does not drain them.
-const KEPT_PART: usize = 8;
-
-/// Does periodic maintenance: empties unused magazines, and purges if an epoch has passed.
+/// Checks the clock and does the maintenance that is due: drains magazines, empties unused ones,
+/// and purges if an epoch has passed.
 pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let now = coarse_milliseconds();
     let most = if heap.giving.take() {
@@ -35,14 +32,13 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.tick();
 }
 
-/// Empties the thread's magazines if they may hold much, and lets the magazines of blocks above 4
+/// Empties the thread's magazines unless they are small, and lets the magazines of blocks above 4
 /// KiB rest. Called when the thread has given back most of its blocks: the thread may become idle,
 /// and no other thread can empty its magazines.
 #[cold]
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
-    let whole = heaps.budget();
     let balance = heap.outflow.balance();
-    if whole.saturating_sub(heap.budget.get()) > whole / KEPT_PART {
+    if !heaps.has_small_magazines(heap) {
         for (class, magazine) in heap.magazines() {
             if magazine.capacity() != 0 {
                 empty_magazine(heaps, heap, class);
@@ -55,7 +51,7 @@ fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heap.outflow.settle(balance);
 }
 
-/// Empties the magazines that have not been refilled or flushed recently.
+/// Empties the coalescer, and the magazines that were unused since the last call.
 fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     for (class, magazine) in heap.magazines() {
         if magazine.look() {
@@ -65,7 +61,8 @@ fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
 }
 
-/// Empties a magazine that has slots, and halves its capacity.
+/// Empties a magazine that has slots, and halves its capacity, but not below the first capacity of
+/// its class. A resting magazine stays at rest.
 fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     empty_magazine(heaps, heap, class);
     let magazine = heap.magazine(class);
@@ -84,9 +81,9 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     }
 }
 
-/// Returns `now`, and the number of frees until the next look at the clock: at the thread's current
-/// pace, the frees of some tens of milliseconds, but at most `most`. The last look was at `last.0`,
-/// `last.1` frees before `now`.
+/// Returns `now` and the number of frees until the next clock check, at most `most`. Adapts to the
+/// thread's pace, so that some tens of milliseconds pass between checks. `last` is the time of the
+/// last check and the number of frees since.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,

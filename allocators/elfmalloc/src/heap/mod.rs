@@ -6,6 +6,7 @@ pub mod flush;
 pub mod front;
 pub mod front_end;
 pub(crate) mod grow;
+pub mod heap_list;
 pub mod heaps;
 pub mod large;
 pub mod local_cache;

@@ -23,9 +23,8 @@ impl Multiples {
         limit: 0,
     };
 
-    /// Creates the test of a class. All addresses pass if the offset in the unit does not show
-    /// where blocks begin: in a slab of several units, in which blocks reach from one unit into the
-    /// next.
+    /// Creates the test of a class. If blocks reach from one unit of a slab into the next, the
+    /// offset in a unit does not show where blocks begin, so all addresses pass.
     const fn of(class: SizeClass) -> Self {
         let shape = class.geometry();
         if shape.units > 1 && !UNIT.is_multiple_of(shape.size as usize) {
@@ -46,8 +45,8 @@ impl Multiples {
     }
 }
 
-/// Returns the tests by class number. For numbers that denote no class of slabs, the test passes
-/// every address.
+/// Returns the tests by class number. For numbers that denote no class of slabs, every address
+/// passes the test.
 pub(crate) const fn by_number<const ENTRIES: usize>() -> [Multiples; ENTRIES] {
     let mut all = [Multiples::ALL; ENTRIES];
     let mut class = 1;

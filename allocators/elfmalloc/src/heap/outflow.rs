@@ -12,8 +12,8 @@ pub struct Outflow {
     /// Number of blocks that have left the thread's heap, minus those that have entered it:
     /// negative while the thread has blocks of its own.
     balance: Cell<isize>,
-    /// Minimum of the balance, sampled at looks at the clock, since the thread last gave back most
-    /// of its blocks.
+    /// Minimum of the balance, sampled at clock checks, since the thread last gave back most of its
+    /// blocks.
     least: Cell<isize>,
     /// Number of blocks that left the heap when its magazines were last emptied.
     emptied: Cell<usize>,
@@ -56,10 +56,10 @@ impl Outflow {
     }
 
     /// Samples the number of blocks that the thread has. Returns whether it is at most a quarter of
-    /// the maximum; the caller must then call [`settle`](Self::settle). A thread without blocks of
-    /// its own can only free blocks of other threads. For such a thread, this returns true whenever
-    /// it has freed as many blocks as its magazines held when they were last emptied. So emptying
-    /// costs no more than the frees.
+    /// the maximum, and at least `LEAST` below it; the caller must then call
+    /// [`settle`](Self::settle). A thread without blocks of its own can only free blocks of other
+    /// threads. For such a thread, this returns true whenever it has freed as many blocks as its
+    /// magazines held when they were last emptied. So emptying costs no more than the frees.
     pub fn look(&self) -> bool {
         let wait = match self.least.get() {
             0.. => self.emptied.get() as isize,

@@ -15,7 +15,7 @@ use crate::units::class_map::{ClassMap, Window};
 
 /// Number of blocks in a group. Their pointers fill a cache line.
 pub const GROUP: usize = 8;
-/// Number of groups of each class.
+/// Number of groups of each short class.
 const GROUPS: usize = 5;
 /// Number of short classes, including class 0.
 const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;
@@ -45,8 +45,8 @@ pub struct Quarantine {
     shared: [*mut u8; SHARED],
 }
 
-/// Returns whether a class has its own places; false for [`SizeClass::NONE`] and
-/// [`SizeClass::LARGE`].
+/// Returns whether a class has its own places; false for [`SizeClass::NONE`], for
+/// [`SizeClass::LARGE`], and for the classes that share places.
 #[inline(always)]
 #[must_use]
 pub const fn has_places(class: SizeClass) -> bool {
@@ -66,8 +66,9 @@ impl Quarantine {
     /// `memory` is zero, large enough, aligned to 64, and used by no other code.
     pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
         let mut quarantine: NonNull<Self> = memory.cast();
-        // SAFETY: all-zero memory is a valid quarantine, except for `next`, which is written before
-        // it is read.
+        // SAFETY: by this function's contract, no other code uses the memory, which is large enough
+        // and aligned. All-zero memory is a valid quarantine, except for `next`, which is written
+        // before it is read.
         let place = unsafe { quarantine.as_mut() };
         place.window = Window::NONE;
         place.random = seed | 1;
@@ -113,7 +114,8 @@ impl Quarantine {
     #[must_use]
     pub unsafe fn put(&mut self, class: SizeClass, block: *mut u8) -> bool {
         debug_assert!(has_places(class) && !is_long(class));
-        // SAFETY: the group has room, because `next_group` was called after the last full group.
+        // SAFETY: the class is short, so it has groups. The current group has room, because
+        // `next_group` was called after the last full group.
         unsafe {
             let next = self.next.get_unchecked_mut(class.number());
             let place = *next as usize;
@@ -147,7 +149,7 @@ impl Quarantine {
     pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
         debug_assert!(has_places(class) && is_long(class));
         let index = self.draw() % LONG_PLACES;
-        // SAFETY: callers pass a class that has places, and the index is below their number.
+        // SAFETY: callers pass a long class that has places, and the index is below their number.
         let place = unsafe {
             self.long
                 .get_unchecked_mut(class.number() - SHORT_CLASSES)

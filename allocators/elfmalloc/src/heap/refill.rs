@@ -24,7 +24,7 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
         grow(heaps, heap, class);
     }
     if magazine.capacity() == 0 {
-        // The thread caches no blocks of this class, but must still look at the clock.
+        // The thread caches no blocks of this class, but must still check the clock.
         heap.front.count(1);
         return take_only(heaps, heap, heaps.bin(heap, class));
     }
@@ -49,7 +49,7 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
 }
 
 /// Takes a block for a thread that caches no blocks of the class. Returns null if out of memory,
-/// even after the thread has given its cached blocks back.
+/// even after [`take_last`] has emptied caches.
 pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     let block = heaps.take_one(bin);
     if block.is_null() {
@@ -59,7 +59,8 @@ pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Retries after giving back this thread's cached blocks, all depots, and all empty slabs.
+/// Takes a block after emptying this thread's magazines and all depots, and giving empty slabs back
+/// to the pool. If necessary, takes it from another bin. Returns null if out of memory.
 #[cold]
 pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     empty_magazines(heaps, heap);

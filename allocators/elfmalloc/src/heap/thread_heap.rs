@@ -1,4 +1,4 @@
-//! Thread heaps, and the lists of all heaps and of unused heaps.
+//! Thread heaps, and the handles through which threads use them.
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -39,40 +39,40 @@ pub struct ThreadHeap {
     pub budget: Cell<usize>,
     /// Time when unused magazines were last emptied, in milliseconds.
     pub looked: Cell<u64>,
-    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next
-    /// look.
+    /// Time of the last clock check, in milliseconds, and the number of frees until the next one.
     pub clock: Cell<(u64, i32)>,
-    /// Whether blocks have left the heap since the last look at the clock.
+    /// Whether blocks have left the heap since the last clock check.
     pub giving: Cell<bool>,
-    /// Counts that show when the thread has given most of its blocks back.
+    /// Counts that show when the thread has given back most of its blocks.
     pub outflow: Outflow,
-    /// Number of blocks in each class's magazine after its last slow path. Other threads may read
-    /// it.
+    /// Number of blocks in each class's magazine, as a slow path last recorded it. Other threads
+    /// may read it.
     cached: [AtomicU16; CLASSES + 1],
     /// Depot for blocks that do not fit into magazines. Any thread may lock it.
     depot: Lock<Depot>,
     /// The heap's own shard, and a pointer to the shard to which the thread is attached.
     attachment: Attachment,
-    /// Next heap in the list of heaps without a thread. The list's lock guards it.
-    next_idle: Cell<Option<AnyHeap>>,
+    /// Next heap in a list of heaps without a thread. The lists' lock guards it.
+    pub(super) next_idle: Cell<Option<AnyHeap>>,
     /// Next heap in the list of all heaps. Written before the heap is listed.
-    next: Cell<Option<AnyHeap>>,
+    pub(super) next: Cell<Option<AnyHeap>>,
 }
 
 // A heap lies in one block of the allocator's own memory, whose block sizes are powers of two.
 const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
 
 impl ThreadHeap {
-    /// Creates a heap without blocks in `memory`. Its magazines may hold `budget` bytes of blocks.
+    /// Creates a heap of the calling thread, without blocks, in `memory`. Its magazines may hold
+    /// `budget` bytes of blocks.
     ///
     /// # Safety
     ///
     /// `memory` is zero, large enough and aligned for a heap, used by no other code, and never
     /// freed.
-    pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> AnyHeap {
+    pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> HeapRef {
         let heap: NonNull<Self> = memory.cast();
-        // SAFETY: the memory is large enough and used by no other code. Every field that is not
-        // valid as zero is written before it is read.
+        // SAFETY: by this function's contract, the memory is large enough, aligned, and used by no
+        // other code. Every field is written.
         unsafe {
             let place = heap.as_ptr();
             Front::write(&raw mut (*place).front);
@@ -93,7 +93,7 @@ impl ThreadHeap {
             (&raw mut (*place).next_idle).write(Cell::new(None));
             (&raw mut (*place).next).write(Cell::new(None));
         }
-        AnyHeap(heap)
+        HeapRef(heap)
     }
 
     /// Returns the magazine of a class.
@@ -128,6 +128,13 @@ impl ThreadHeap {
         self.cached[class.number()].store(length as u16, Relaxed);
     }
 
+    /// Records the number of blocks in each magazine, for statistics.
+    pub fn note_lengths(&self) {
+        for (class, _) in self.magazines() {
+            self.note_length(class);
+        }
+    }
+
     /// Counts blocks that leave the heap.
     #[inline]
     pub fn gave(&self, blocks: usize) {
@@ -137,7 +144,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the thread look at the clock after fewer frees.
+    /// Makes the next clock check due after fewer frees.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);
@@ -162,10 +169,11 @@ pub struct AnyHeap(NonNull<ThreadHeap>);
 impl AnyHeap {
     /// Returns the heap.
     #[inline]
-    fn heap<'a>(self) -> &'a ThreadHeap {
+    pub(super) fn heap<'a>(self) -> &'a ThreadHeap {
         // SAFETY: heaps are never freed, and all of their fields are cells, atomics and locks.
-        // Callers use no cells of another thread's heap, except links of lists whose lock they
-        // hold.
+        // Callers use no cells of another thread's heap, except `next_idle` under the lock of the
+        // lists, and `next`, which does not change after the heap is listed. In the child of a
+        // fork, no other thread exists.
         unsafe { self.0.as_ref() }
     }
 
@@ -221,7 +229,7 @@ impl AnyHeap {
         &self.heap().attachment
     }
 
-    /// Returns the number of blocks in each class's magazine after its last slow path.
+    /// Returns the number of blocks in each class's magazine, as a slow path last recorded it.
     #[must_use]
     pub fn cached<'a>(self) -> &'a [AtomicU16; CLASSES + 1] {
         &self.heap().cached
@@ -276,81 +284,5 @@ impl Deref for HeapRef {
         // SAFETY: heaps are never freed, this heap belongs to the calling thread, and all of its
         // fields are cells, atomics and locks.
         unsafe { self.0.as_ref() }
-    }
-}
-
-/// Lists of all heaps and of unused heaps, guarded by a lock.
-#[derive(Debug)]
-pub struct HeapList {
-    all: Option<AnyHeap>,
-    idle: Option<AnyHeap>,
-}
-
-// SAFETY: any thread may use the links of the listed heaps while it holds the lock of the lists.
-unsafe impl Send for HeapList {}
-
-impl HeapList {
-    /// Creates empty lists.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            all: None,
-            idle: None,
-        }
-    }
-
-    /// Adds a new heap, which is in no list.
-    pub(super) fn add(&mut self, heap: AnyHeap) {
-        heap.heap().next.set(self.all);
-        self.all = Some(heap);
-    }
-
-    /// Removes and returns a heap from the list of unused heaps.
-    pub(super) fn take_idle(&mut self) -> Option<AnyHeap> {
-        let heap = self.idle?;
-        self.idle = heap.heap().next_idle.get();
-        Some(heap)
-    }
-
-    /// Adds a heap to the list of unused heaps. It stays in the list of all heaps.
-    pub(super) fn put_idle(&mut self, heap: AnyHeap) {
-        heap.heap().next_idle.set(self.idle);
-        self.idle = Some(heap);
-    }
-
-    /// In the child of a fork, passes every heap except `own` to `forget`, and marks it as unused.
-    pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
-        self.idle = None;
-        for heap in self.all().filter(|heap| Some(*heap) != own) {
-            forget(heap);
-            self.put_idle(heap);
-        }
-    }
-
-    /// Returns all heaps. The result stays valid without the lock, but lacks heaps that are added
-    /// later.
-    #[must_use]
-    pub const fn all(&self) -> AllHeaps {
-        AllHeaps(self.all)
-    }
-}
-
-impl Default for HeapList {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Iterator over all heaps that existed at some moment.
-#[derive(Clone, Copy, Debug)]
-pub struct AllHeaps(Option<AnyHeap>);
-
-impl Iterator for AllHeaps {
-    type Item = AnyHeap;
-
-    fn next(&mut self) -> Option<AnyHeap> {
-        let here = self.0?;
-        self.0 = here.heap().next.get();
-        Some(here)
     }
 }

@@ -10,31 +10,25 @@ use crate::heap::thread_heap::HeapRef;
 use crate::slabs::free_blocks::FreeBlock;
 use crate::units::amount::Units;
 
-/// Detaches the heap of an ending thread. Gives its blocks back to their slabs; partial slabs that
-/// no other thread uses become available to other threads.
+/// Detaches the heap of an ending thread. Its magazines keep their blocks for the next thread if
+/// they are small. Partial slabs that no other thread uses become available to other threads.
 ///
 /// # Safety
 ///
-/// No other thread uses the heap: its thread has ended, or is the calling thread.
+/// The heap belongs to the calling thread or to an ended thread, and its thread no longer uses it.
 pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_quarantine(heaps, heap);
-    empty_magazines(heaps, heap);
-    for (class, magazine) in heap.magazines() {
-        magazine.discard(&heap.metadata);
-        heap.front.set_own(class, 0, 0);
-    }
-    heaps.empty_depot(heap.as_any());
     heaps.leave(heap);
 }
 
-/// Gives back the blocks in a thread's quarantine.
+/// Gives the blocks in a thread's quarantine back to their slabs.
 #[cold]
 fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
     };
-    // SAFETY: the quarantine belongs to the heap, and thus to this thread. Its blocks lie in slabs,
-    // and the program no longer uses them.
+    // SAFETY: the quarantine belongs to the heap, and thus to this thread. The blocks that it
+    // passes on lie in slabs and are on no list, and the program no longer uses them.
     unsafe {
         quarantine.as_mut().empty(|block| {
             if let Some(slab) = heaps.shards.slab_of(block.addr())
@@ -46,14 +40,12 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Records the number of blocks in each of the thread's magazines, for statistics. Gives back the
-/// blocks in its coalescer.
+/// Records the number of blocks in each of the thread's magazines, for statistics. Gives the blocks
+/// in its coalescer back to their slabs.
 #[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
-    for (class, _) in heap.magazines() {
-        heap.note_length(class);
-    }
+    heap.note_lengths();
 }
 
 /// Returns as much memory as possible to the system, except `keep` bytes of free units. `heap` is
@@ -61,8 +53,8 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 #[cold]
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
-        // The quarantine comes first, since its blocks may enter the magazines. Every cached block
-        // keeps its unit in use, so that the arena cannot shrink below that unit.
+        // Every cached block keeps its unit in use, so that the arena cannot shrink below that
+        // unit.
         empty_quarantine(heaps, heap);
         empty_magazines(heaps, heap);
     }

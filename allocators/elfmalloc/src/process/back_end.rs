@@ -25,7 +25,7 @@ use crate::units::large::{Large, usable};
 pub trait Compiled: FrontEnd {
     /// Allocates a block of `class`; `None` if out of memory.
     fn allocate_here(class: SizeClass) -> Option<NonNull<u8>>;
-    /// Frees a block. Aborts the process if no block begins at the address.
+    /// Frees a block. Aborts the process if it detects that no live block begins at the address.
     ///
     /// # Safety
     ///
@@ -85,7 +85,8 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
 unsafe fn free_any<F: FrontEnd>(block: NonNull<u8>) {
     let address = block.addr().get();
     let class = class_of(address);
-    // SAFETY: the caller no longer uses the block, by this function's contract.
+    // SAFETY: by this function's contract, the block is live, so it is on no list of free blocks,
+    // and the caller no longer uses it. If it lies in a slab, `class_of` returned the slab's class.
     unsafe {
         if class.is_slab() {
             free_class::<F>(FreeBlock::new(class, block));
@@ -134,27 +135,32 @@ fn take_without_heap(class: SizeClass) -> *mut u8 {
     HEAPS.take_without_heap(class)
 }
 
-/// Allocates a block above the largest class.
+/// Allocates a block for which no class is large enough or sufficiently aligned; `None` if out of
+/// memory.
 pub(super) fn large(size: usize, alignment: usize) -> Option<Large> {
     allocate_large(&HEAPS, size, alignment)
 }
 
-/// Allocates a large block to replace a block that could not grow in place.
+/// Allocates a large block to replace a block that could not grow in place; `None` if out of
+/// memory.
 pub(super) fn grown(size: usize) -> Option<NonNull<u8>> {
     allocate_grown(&HEAPS, size)
 }
 
-/// Resizes a large block, if possible without copying it.
+/// Resizes a large block without copying it; the block may move. Returns `None`, without any
+/// change, if that is impossible.
 ///
 /// # Safety
 ///
-/// The block is live, lies in no slab, and belongs to the caller.
+/// The block is live, lies in no slab, and belongs to the caller, who no longer needs bytes after
+/// the first `size`. The caller does not use the block again if the result is another block.
 pub(super) unsafe fn resize_large(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-    // SAFETY: this function's contract is that of `MappedBlocks::resize`.
+    // SAFETY: this function's contract includes that of `MappedBlocks::resize`.
     unsafe { HEAPS.mapped.resize(HEAPS.memory(), block, size) }
 }
 
-/// Returns the usable bytes of a live block; 0 if no live block begins at the address.
+/// Returns the usable bytes of a live block; 0 if the address lies in no slab and no live block
+/// begins there.
 pub(super) fn usable_size(block: NonNull<u8>) -> usize {
     let address = block.addr().get();
     let class = class_of(address);
@@ -168,7 +174,7 @@ pub(super) fn usable_size(block: NonNull<u8>) -> usize {
     mapped.map_or(0, |entry| entry.size)
 }
 
-/// Releases idle memory to the system, except `keep` bytes. Returns whether any memory was
+/// Releases idle memory to the system, except about `keep` bytes. Returns whether any memory was
 /// released.
 #[cold]
 pub(super) fn trim(keep: usize) -> bool {
@@ -179,7 +185,8 @@ pub(super) fn trim(keep: usize) -> bool {
 #[cold]
 pub(super) fn free_locks_in_child() {
     // SAFETY: this thread is the only one in the child. No other thread was on a slow path when the
-    // process forked, so no lock guarded data that was being changed.
+    // process forked, so no lock guarded data that was being changed. This thread has a guard only
+    // if a signal handler forked in the middle of a slow path.
     unsafe { HEAPS.free_locks() };
 }
 
@@ -187,11 +194,12 @@ pub(super) fn free_locks_in_child() {
 #[cold]
 pub(super) fn disown_in_child() {
     background::forked();
-    // SAFETY: this thread is the only one in the child of a fork.
+    // SAFETY: this thread is the only one in the child of a fork, and `present_heap` returns its
+    // heap. No other thread was on a slow path when the process forked.
     unsafe { HEAPS.disown(present_heap()) };
 }
 
-/// Copies the first `kept` bytes of `block` to the block `to`, and frees `block`.
+/// Copies the first `kept` bytes of `block` to the block `to`, frees `block`, and returns `to`.
 ///
 /// # Safety
 ///
@@ -202,8 +210,8 @@ pub(super) unsafe fn move_to<F: Compiled>(
     block: NonNull<u8>,
     kept: usize,
 ) -> NonNull<u8> {
-    // SAFETY: by this function's contract, the blocks are live and different, and both have at
-    // least `kept` bytes.
+    // SAFETY: by this function's contract, the blocks are live and different, both have at least
+    // `kept` bytes, and the caller no longer uses `block`.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !Allocator::<F>::deallocate_fast(block.as_ptr()) {

@@ -51,7 +51,8 @@ impl ExitReport {
     /// This function is called only once, and no other thread changes the environment during the
     /// call.
     pub unsafe fn read_environment(&self) {
-        // SAFETY: by this function's contract, no other thread changes the environment.
+        // SAFETY: by this function's contract, no other thread changes the environment during the
+        // call. The values are used only during the call.
         let (form, path) = unsafe {
             (
                 variable(STATISTICS).and_then(|name| form_or_report(name)),
@@ -86,7 +87,8 @@ impl ExitReport {
         }
     }
 
-    /// Returns the file to which the report is appended; `None` means standard error.
+    /// Returns the file to which the report is appended; `None` means standard error, or that no
+    /// report is requested.
     #[must_use]
     pub fn file(&self) -> Option<&CStr> {
         self.form()?;

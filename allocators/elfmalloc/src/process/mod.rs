@@ -29,19 +29,21 @@ use statistics::Snapshot;
 use thread_local::{front, heap, present_heap};
 
 pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
-/// Fork gate of all variants, which share one back-end. Only threads that have entered the gate
-/// change the back-end.
+/// Fork gate of all variants, which share one back-end. Except for `start`, only code inside the
+/// gate changes the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
-/// Whether arenas record the states of blocks; set before the first block is allocated.
+/// Whether arenas shall record the states of blocks. [`start`] reads it once.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
-/// Whether the hardened variant overwrites whole blocks; set before the first block is handed out.
+/// Whether the hardened variant overwrites freed blocks completely; set before the first block is
+/// handed out.
 static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment and reserves address space. Only the first call does so.
 pub(crate) fn start() {
-    // SAFETY: the closure runs once, at the first allocation, before another thread exists that
-    // could change the environment.
+    // SAFETY: the closure runs once, at the first allocation or in a constructor. Normally no other
+    // thread exists by then. A program that loads the library with `dlopen` must not change the
+    // environment in another thread meanwhile.
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
@@ -67,19 +69,20 @@ pub(crate) fn register_fork_handlers() {
     FORK_GATE.register::<Elfmalloc>();
 }
 
-/// Returns whether the hardened variant overwrites whole blocks.
+/// Returns whether the hardened variant overwrites freed blocks completely.
 pub(crate) fn overwrites_whole() -> bool {
     // Relaxed: see `start`.
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
-/// Makes arenas record states. Has no effect after the first allocation.
+/// Makes arenas record the states of blocks. Has no effect after the first allocation.
 pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
 /// Returns the class of a live block: from the class map, or from the directory if the map has no
-/// class for the address.
+/// class for the address. Returns `NONE` if the address lies neither in a slab nor in the first
+/// unit of a large block.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -117,13 +120,15 @@ pub(crate) fn report_at_exit<A: MallocAbi>() {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<F>(PhantomData<F>);
 
-/// Allocator with magazines.
+/// Default allocator: each thread caches all blocks that it frees.
 pub type Elfmalloc = Allocator<Magazines>;
-/// Allocator with the thread-local cache.
+/// Allocator that caches fewer free blocks ([`LocalCache`]).
 pub type ElfmallocL = Allocator<LocalCache>;
 
 // SAFETY: blocks come from slabs, runs and mappings that no other code uses. Class sizes are
-// multiples of 16 and of the requested alignment.
+// multiples of 16 and of the requested alignment, and runs and mappings are aligned as requested.
+// `allocate_zeroed` clears every block that does not read as zero, and `reallocate` copies or
+// remaps the contents of a block that moves.
 unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     const NAME: &'static str = F::NAME;
 
@@ -186,14 +191,17 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the block belongs to the caller, by this function's contract, and `to` is new.
-        // Both have at least the copied number of bytes.
+        // SAFETY: by this function's contract, the block is live, and the caller does not use it
+        // again, because the result is another block. Both blocks have at least the copied number
+        // of bytes, and `to` is new.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let class = class_of(block.addr().get());
-        // SAFETY: the block is live and belongs to the caller, by this function's contract.
+        // SAFETY: by this function's contract, the block is live, no other thread uses it during
+        // the call, and the caller does not use it again if the result is another block. New blocks
+        // are different from it, and both have at least the copied number of bytes.
         unsafe {
             let usable = Self::usable_size(block);
             let to = if class.is_slab() || size <= LARGEST {
@@ -213,7 +221,7 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
                 // There is no memory for a smaller block, so a slab block stays in place. A large
-                // block shrinks in place.
+                // block shrinks in place if possible.
                 None if class.is_slab() => Some(block),
                 None => back_end::resize_large(block, size).or(Some(block)),
             }

@@ -2,7 +2,8 @@
 //! them.
 //!
 //! For the calling thread, the number of blocks in magazines is exact. For any other thread it is
-//! the number at the end of its last slow path; blocks that were freed since then count as live.
+//! the number that its slow paths last recorded: blocks that it freed since then count as live, and
+//! blocks that it allocated since then count as cached.
 
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
@@ -39,9 +40,9 @@ pub struct ClassStatistics {
     pub dirty: usize,
     /// Bytes of slabs.
     pub mapped: usize,
-    /// Number of times that blocks were taken from slabs.
+    /// Number of times that threads requested blocks from bins.
     pub refills: u64,
-    /// Number of blocks that a thread gave back to a bin other than its own.
+    /// Number of blocks that threads gave back to bins other than their own.
     pub remote_frees: u64,
 }
 
@@ -85,7 +86,8 @@ pub struct Snapshot {
     pub idle: usize,
     /// Bytes of the committed units of all arenas, and of blocks with their own mapping.
     pub mapped: usize,
-    /// Upper bound of the maximum of `mapped` so far.
+    /// Bytes of the units that are committed now, and the maximum so far of the bytes of blocks
+    /// with their own mapping.
     pub peak_mapped: usize,
     /// Number of times that memory was returned to the system.
     pub purges: u64,

@@ -16,9 +16,9 @@ use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::heap::threads::detach;
 
-/// Number of frees after which a thread that only frees gets a heap; until then its blocks go
-/// directly to their slabs. The C library frees fewer blocks for most ending threads. jemalloc has
-/// a similar limit, 128.
+/// Number of frees after which a thread that only frees gets a heap; until then its blocks enter no
+/// magazine. The C library frees fewer blocks for most ending threads. jemalloc has a similar
+/// limit, 128.
 const FREES_WITHOUT: usize = 64;
 
 static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
@@ -35,15 +35,18 @@ thread_slot!(
 );
 
 thread_slot!(
-    /// The calling thread's quarantine, for the fast path of the hardened variant. Null before the
-    /// thread's first free and after its end. Also null while the location of the states is
-    /// unknown, and if freed blocks are overwritten completely.
+    /// The calling thread's quarantine, for the fast path of the hardened variant. Null until the
+    /// thread first frees a block through its heap on the slow path, and after the thread's end.
+    /// Also null while the location of the states is unknown, and if freed blocks are overwritten
+    /// completely.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: every armed value is a pointer to a heap, and heaps are never freed. The heap is used
-    // only if `HEAP` points to it, so it belongs to this thread.
+    // SAFETY: this is the key's destructor. Every armed value is a pointer to a heap, which is
+    // never freed. The heap is used only if `HEAP` points to it, so it belongs to this thread. From
+    // then on, the thread uses `ENDED`, whose presence is shared, so any thread may detach the heap
+    // once.
     unsafe {
         let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) else {
             return;
@@ -77,7 +80,8 @@ pub(crate) fn set_quarantine(quarantine: *mut Quarantine) {
 
 #[inline(always)]
 pub(crate) fn front() -> &'static Front {
-    // SAFETY: the slot points to a front that lives as long as its thread: a static, or a heap's.
+    // SAFETY: the slot points to a static front, or to the front of a heap, and heaps are never
+    // freed.
     unsafe { &(*HEAP::get()).0 }
 }
 
@@ -102,7 +106,7 @@ pub(crate) fn heap() -> Option<HeapRef> {
 }
 
 /// Returns the heap for a free by the calling thread. Creates a heap only after [`FREES_WITHOUT`]
-/// frees without one.
+/// frees without one; until then, returns `None`.
 #[inline]
 pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {
@@ -115,8 +119,8 @@ pub(crate) fn heap_to_free() -> Option<HeapRef> {
     })
 }
 
-// This function is cold, but every process runs it. So it has its own section: the compiler would
-// place it among cold functions that few processes run.
+// This function is cold, but every process runs it. So it has its own section: otherwise the
+// compiler would place it among cold functions that few processes run.
 #[cold]
 #[unsafe(link_section = ".text.slow")]
 fn first_heap() -> Option<HeapRef> {
@@ -168,11 +172,11 @@ mod tests {
             let mut blocks = blocks.get();
             let last = blocks.pop().expect("a block");
             for block in blocks {
-                // SAFETY: the block belongs to the test.
+                // SAFETY: the block belongs to the test, which no longer uses it.
                 unsafe { A::deallocate(block) };
                 assert!(present_heap().is_none(), "a few frees make no heap");
             }
-            // SAFETY: the block belongs to the test.
+            // SAFETY: the block belongs to the test, which no longer uses it.
             unsafe { A::deallocate(last) };
             assert!(present_heap().is_some(), "who goes on gets one");
         });
@@ -196,7 +200,7 @@ mod tests {
             // Value that the key has when its destructor runs a second time.
             let word = mine.as_ptr().as_ptr().map_addr(|address| address | 1);
             // SAFETY: the word is the heap of another thread, like a value that is left on a reused
-            // stack.
+            // stack. The destructor compares it with `HEAP` before it uses the heap.
             unsafe { thread_ends(word.cast()) };
             let next = HEAPS.attach().expect("there is memory");
             assert_ne!(next, mine, "it was given to this thread too");

@@ -32,11 +32,10 @@ pub(super) const fn bits_of(first: usize, count: usize) -> u64 {
     (!0 >> (64 - count)) << first
 }
 
-/// Blocks that are adjacent both in memory and in a list.
+/// Adjacent blocks of a slab, or adjacent set bits of a word.
 pub(super) struct Run {
-    /// Lowest index among the blocks.
+    /// Lowest index of the run.
     pub(super) first: usize,
-    /// Number of blocks.
     pub(super) length: usize,
 }
 

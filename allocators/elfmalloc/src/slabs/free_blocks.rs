@@ -49,7 +49,8 @@ impl FreeBlock {
     }
 }
 
-/// List of pointers to free blocks of one class, which are on no other list. The order may change.
+/// List of pointers to free blocks of one class, which are on no other list. Functions that receive
+/// the list may reorder it.
 #[derive(Debug)]
 pub struct FreeBlocks<'a> {
     class: SizeClass,

@@ -25,14 +25,14 @@ pub struct Slabs {
     listed: u32,
     /// Number of slabs that belong to the bin, including full ones.
     pub slabs: u32,
-    /// Number of empty slabs.
+    /// Number of slabs in the list of empty slabs.
     pub empties: u32,
     /// Minimum number of empty slabs since the last call of
     /// [`take_idle_empties`](Self::take_idle_empties).
     low: u32,
-    /// Number of times that blocks were taken from the bin.
+    /// Number of times that a thread requested blocks from the bin.
     pub refills: u64,
-    /// Number of blocks that were given back by threads that used another bin at the time.
+    /// Number of blocks that were given back by threads that used another bin at the time, or none.
     pub remote_frees: u64,
 }
 
@@ -77,8 +77,8 @@ impl Slabs {
         taken
     }
 
-    /// Takes blocks from one slab into the first of `slots`, which is not empty. Returns the number
-    /// of blocks: 0 only if the bin has no free block.
+    /// Takes blocks from one slab into the first slots. `slots` must not be empty. Returns the
+    /// number of blocks: 0 only if the bin has no free block.
     #[inline(always)]
     pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
         let taken = self.with_active(|slab| slab.take(slots));
@@ -120,8 +120,9 @@ impl Slabs {
         locked(slab)
     }
 
-    /// Gives blocks back to `slab`, which belongs to this bin: all blocks at the start of `blocks`
-    /// that lie in the slab. `keep` says whether the slab stays in the bin if it becomes empty.
+    /// Gives the blocks at the start of `blocks` that lie in `slab` back to it. The slab belongs to
+    /// this bin. `keep` says whether the slab stays in the bin if it becomes empty; a slab that is
+    /// claimed for a purge always stays.
     ///
     /// # Errors
     ///
@@ -179,7 +180,7 @@ impl Slabs {
         Some(self.let_go(slab))
     }
 
-    /// Removes all empty slabs from the bin.
+    /// Removes all slabs in the list of empty slabs from the bin.
     pub(super) fn take_empties(&mut self) -> DetachedList {
         self.take_some(self.empties)
     }
@@ -203,7 +204,7 @@ impl Slabs {
         taken
     }
 
-    /// Calls `visit` for every slab with a free block.
+    /// Calls `visit` for every slab with a free block, except slabs that are claimed for a purge.
     fn each_partial(&self, mut visit: impl FnMut(LockedSlab<'_>)) {
         if let Some(slab) = self.active {
             visit(locked(slab));
@@ -220,7 +221,7 @@ impl Slabs {
         }
     }
 
-    /// Returns the number of free blocks.
+    /// Returns the number of free blocks, except those in slabs that are claimed for a purge.
     #[must_use]
     pub fn free_blocks(&self) -> usize {
         let mut free = 0;

@@ -14,13 +14,11 @@ use crate::slabs::shard::{AllShards, Shard, ShardRef};
 /// entry. Smaller in models and under Miri, because there each entry makes a run longer.
 const PROCESSORS: usize = if cfg!(any(modelled, miri)) { 4 } else { 256 };
 
-/// Table of the shard that serves each processor; null for a processor on which no thread has been
-/// seen.
+/// Table of the shard that serves each processor; null for a processor without an assigned shard.
 #[derive(Debug)]
 pub(super) struct Processors([AtomicPtr<Shard>; PROCESSORS]);
 
 impl Processors {
-    /// Creates an empty table.
     pub(super) const fn new() -> Self {
         Self([const { AtomicPtr::new(null_mut()) }; PROCESSORS])
     }

@@ -9,9 +9,9 @@ pub(crate) const PIECE: usize = size_of::<u128>();
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Size of a class, and the positions of the pieces to fill: the sums of all subsets of three
-/// steps. In a block that is too small for all pieces, the pieces overlap, so that no code branches
-/// on the size.
+/// Size of a class, and the positions of the eight pieces to fill: each begins at the sum of a
+/// subset of three steps. In a block that is too small for eight pieces, the pieces overlap, so
+/// that no code branches on the size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Shape {
@@ -52,7 +52,6 @@ impl Shape {
         }
     }
 
-    /// Returns the shape of a class.
     #[inline(always)]
     pub(crate) fn of(class: SizeClass) -> &'static Self {
         &SHAPES[class.number()]

@@ -69,7 +69,6 @@ impl ShardRef {
         NonNull::new(shard).map(Self)
     }
 
-    /// Returns the address of the shard.
     pub(super) const fn as_ptr(self) -> *mut Shard {
         self.0.as_ptr()
     }
@@ -99,7 +98,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Creates a shard that is not listed, and no attachment.
+    /// Creates the attachment of a thread that is not attached yet. Its own shard is not listed.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -115,7 +114,8 @@ impl Attachment {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(crate) unsafe fn write(place: *mut Self) {
-        // SAFETY: by this function's contract, no other code uses the place.
+        // SAFETY: by this function's contract, the place is aligned and large enough, and no other
+        // code uses it.
         unsafe {
             (&raw mut (*place).to).write(AtomicPtr::new(null_mut()));
             let own = &raw mut (*place).own;
@@ -133,7 +133,7 @@ impl Attachment {
         ShardRef(NonNull::from(&self.own))
     }
 
-    /// Returns the shard to which the thread is attached.
+    /// Returns the shard to which the thread is attached; before that, the heap's own shard.
     #[inline]
     pub fn shard(&self) -> ShardRef {
         // Acquire: pairs with the release in `ShardList::attach`, because the shard may have been
@@ -172,7 +172,6 @@ pub(super) struct ShardList {
 unsafe impl Send for ShardList {}
 
 impl ShardList {
-    /// Creates an empty list.
     pub(super) const fn new() -> Self {
         Self {
             first: None,
@@ -199,13 +198,13 @@ impl ShardList {
         shard.attached.fetch_add(1, Relaxed);
     }
 
-    /// Returns the number of shards.
     pub(super) const fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the shard with the fewest threads; of several, the oldest. The oldest shard is often
-    /// that of the main thread, which usually waits for the other threads.
+    /// Returns the shard with the fewest threads. If several have no thread, returns the newest of
+    /// them. If several have the same number of threads, returns the oldest of them: it is often
+    /// the shard of the main thread, which usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

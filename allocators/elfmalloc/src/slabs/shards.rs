@@ -36,7 +36,7 @@ pub struct Shards<P> {
     threads: AtomicUsize,
     /// Held during a purge, while the purged slabs are out of their bins' lists.
     purging: Lock<()>,
-    /// Memory for slabs.
+    /// Memory of the process.
     pub memory: Memory<P>,
     /// Bins by class that belong to no shard. All threads share those of larger classes; those of
     /// small classes serve threads without a heap.
@@ -64,7 +64,9 @@ impl<P: Pages> Shards<P> {
         self.most.store(settings.shards, Relaxed);
     }
 
-    /// Returns the slab that contains an address, or once contained it.
+    /// Returns the slab that contains an address. For another address in an arena, returns the
+    /// descriptor of the unit there, which may never have been a slab; `None` outside the committed
+    /// units of all arenas.
     pub fn slab_of(&self, address: usize) -> Option<SlabRef> {
         self.memory.run_of(address).map(SlabRef::from)
     }
@@ -103,7 +105,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if
-    /// another thread holds the lock that an assignment needs.
+    /// another thread holds the lock that an assignment needs, or if there are no shards.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         if let Some(shard) = self.processors.shard_of(processor) {
             return Some(shard);
@@ -167,7 +169,8 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if there is one.
+    /// Moves a thread that shares its shard to a shard with fewer threads, if there is one. Does
+    /// nothing while another thread holds the lock of the list.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;
@@ -239,7 +242,8 @@ impl<P: Pages> Shards<P> {
         (take(&mut slabs), Some(run))
     }
 
-    /// Takes blocks from the bin, or else from a slab of a shard without threads.
+    /// Takes blocks from the bin. If the bin has none, first moves a slab with free blocks to it
+    /// from a shard without threads, or from the bin of threads without a heap.
     #[inline(always)]
     fn take_from<T>(
         &self,
@@ -254,8 +258,8 @@ impl<P: Pages> Shards<P> {
         taken
     }
 
-    /// Moves a partial slab of a shard without threads to a bin without free blocks, if one is
-    /// available.
+    /// Moves a slab with free blocks to a bin that has none: from a shard without threads, or from
+    /// the bin of threads without a heap. Returns whether it moved one.
     #[inline(never)]
     fn adopt(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
         if class.number() >= FIRST_SHARED {
@@ -303,8 +307,9 @@ impl<P: Pages> Shards<P> {
         }
         run.descriptor.set(run.base, units, class);
         let words = bitmap.map_or(null_mut(), |words| words.as_ptr().cast());
-        // SAFETY: the run was just taken from the pool, and the bitmap, if any, has as many words
-        // as the class needs.
+        // SAFETY: the run was just taken from the pool and the bitmap was just allocated, so no
+        // other code uses them. The bitmap has as many words as the class needs; without one, the
+        // descriptor's own words suffice.
         let slab = unsafe { Detached::start(SlabRef::from(run.descriptor), class, words) };
         forget_all(self.memory.directory(), run.base, class);
         self.memory.map.set(run.base, units, class);

@@ -1,4 +1,4 @@
-//! Slabs and their bitmaps of free blocks. The bitmaps lie out of band: the allocator reads and
+//! Slabs and their bitmaps of free blocks. The bitmaps lie out of band: the code of slabs reads and
 //! writes no byte of a block.
 //!
 //! The lock of a slab's bin guards the whole slab except its head and its bin. A [`SlabRef`] gives
@@ -26,7 +26,7 @@ pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Drawn {
-    /// Before the last purge of the slab.
+    /// Before the last purge of the slab; never, if the slab was not purged yet.
     NotSincePurge = 0,
     /// After the last purge, but before the last scan by a purging thread.
     BeforeLook,
@@ -38,7 +38,7 @@ pub(super) enum Drawn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Place {
-    /// In no bin: the unit is free, or part of a slab or run that begins at another unit.
+    /// In no bin: the slab is between two bins, or no slab begins at the unit.
     Nowhere = 0,
     /// Slab without free blocks. In no list.
     Full,
@@ -64,7 +64,6 @@ pub(super) struct Owner(());
 pub struct Slab {
     head: Head,
     bin: AtomicPtr<Owner>,
-    /// Next slab in a list.
     pub(super) next: Cell<Option<SlabRef>>,
     pub(super) prev: Cell<Option<SlabRef>>,
     /// One bit for each block, set while the block is free.
@@ -76,9 +75,8 @@ pub struct Slab {
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,
-    /// Index of the slab's list.
+    /// Index of the list that the slab is in; valid while the slab is listed.
     pub(super) bucket: Cell<u8>,
-    /// Location of the slab.
     pub(super) place: Cell<Place>,
     /// Time at which blocks were last taken, for purging.
     pub(super) drawn: Cell<Drawn>,
@@ -129,8 +127,8 @@ impl SlabRef {
         self.0.as_ptr().cast()
     }
 
-    /// Returns the bin of the slab. The slab may move to another bin unless the caller holds the
-    /// bin's lock.
+    /// Returns the bin of the slab; null if the descriptor never was a slab. The slab may move to
+    /// another bin unless the caller holds the bin's lock.
     #[inline]
     pub(super) fn owner(self) -> *mut Owner {
         // SAFETY: descriptors are never freed. Relaxed: the caller locks the bin and then checks
@@ -146,7 +144,7 @@ impl Slab {
     /// # Safety
     ///
     /// The run and `external` belong to the caller. `external` has as many words as the class
-    /// needs.
+    /// needs, or is null if the descriptor's own words suffice.
     pub(super) unsafe fn start(&self, class: SizeClass, external: *mut u64) {
         let shape = class.geometry();
         let bits = if external.is_null() {
@@ -174,7 +172,6 @@ impl Slab {
         if is_own { null_mut() } else { bits.cast() }
     }
 
-    /// Returns the class of the blocks.
     #[inline]
     pub(super) fn class(&self) -> SizeClass {
         self.head.class()
@@ -275,8 +272,8 @@ impl Slab {
         self.drawn.set(Drawn::SinceLook);
     }
 
-    /// Takes back one block if the slab can stay in its list. Otherwise, or if the pointer is not
-    /// an allocated block, does nothing and returns false.
+    /// Takes back one block if the slab can stay where it is: in its list, or active. Otherwise, or
+    /// if the pointer is not an allocated block, does nothing and returns false.
     #[inline(always)]
     pub(super) fn give_one(&self, block: *mut u8) -> bool {
         let free = self.free.get() + 1;
@@ -304,8 +301,8 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// A pointer is not an allocated block. The blocks before it were taken back, except for
-    /// adjacent blocks in descending order.
+    /// A pointer is not an allocated block. Earlier blocks were taken back, except those in the
+    /// same run of adjacent blocks.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
         let length = usize::from(shape.units) * UNIT;

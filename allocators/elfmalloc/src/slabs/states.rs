@@ -13,9 +13,9 @@
 //! ```
 //!
 //! The state of a short block lies at the block's index in the unit, so that the states of 64
-//! blocks of any size share a cache line. Each unit starts at a different offset, so that the
-//! states of all units do not compete for the same cache sets. The state of a long block lies at
-//! the block's offset in the unit, divided by [`GRAIN`].
+//! blocks of any size share a cache line. Neighbouring units start at different offsets, so that
+//! the states of all units do not compete for the same cache sets. The state of a long block lies
+//! at the block's offset in the unit, divided by [`GRAIN`].
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -159,7 +159,7 @@ pub(crate) trait State: Copy {
 // block. If two threads free a block at the same time, both may find it live; the slab's bitmap
 // later detects the second free.
 
-/// State of a short block.
+/// State of a short block: one byte.
 #[derive(Clone, Copy)]
 pub(crate) struct Short(&'static AtomicU8);
 
@@ -204,7 +204,7 @@ impl State for Short {
     }
 }
 
-/// State of a long block.
+/// State of a long block: one word.
 #[derive(Clone, Copy)]
 pub(crate) struct Long(&'static AtomicU64);
 
@@ -264,7 +264,7 @@ impl State for Long {
     }
 }
 
-/// State of any block.
+/// State of a block whose kind, short or long, is known only at run time.
 #[derive(Clone, Copy)]
 pub(crate) enum Any {
     Short(Short),

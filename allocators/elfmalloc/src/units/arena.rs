@@ -57,7 +57,7 @@ pub struct Arena {
     state_bytes: usize,
     /// One byte of state for each [`GRAIN`] bytes of the units; null if blocks have no states.
     pub(crate) states: *mut u8,
-    /// Committed units that are not in use.
+    /// Committed units that are neither in use nor being purged.
     pub free: UnitMap,
     /// Free units that may hold old contents.
     pub dirty: UnitMap,
@@ -86,7 +86,7 @@ impl Arena {
     };
 
     /// Reserves an arena of `bytes`, a multiple of the unit, and all structures that describe it.
-    /// `with_states` includes the states of blocks.
+    /// `with_states` includes the states of blocks. Returns `None` if the system refuses a part.
     pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -97,8 +97,8 @@ impl Arena {
     }
 
     /// Finds room for an arena that grows up to `bytes`, a multiple of the unit, with the
-    /// structures of [`reserve`](Self::reserve). Also returns `None` if the system cannot place
-    /// mappings at given addresses.
+    /// structures of [`reserve`](Self::reserve). Returns `None` if there is no room, or if the
+    /// system cannot place mappings at given addresses.
     pub fn find(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -124,7 +124,8 @@ impl Arena {
         arena.or_release(pages, whole)
     }
 
-    /// Returns a new arena if it is `whole`; otherwise releases the parts that it has.
+    /// Returns a new arena if `whole` is not `None`; otherwise releases the parts that the arena
+    /// has.
     fn or_release(self, pages: &impl Pages, whole: Option<()>) -> Option<Self> {
         if whole.is_none() {
             // SAFETY: no other thread knows a new arena, and none of its units is committed.
@@ -154,7 +155,7 @@ impl Arena {
         let maps = pages.reserve(map_bytes, pages.page_size(), Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
         // SAFETY: the memory is zero, is large enough for both maps, and belongs only to this
-        // arena.
+        // arena, whose unit numbers are the only numbers in the maps.
         unsafe {
             pages.advise(maps, map_bytes, Advice::NoHugePages);
             [self.free, self.dirty] = UnitMap::pair(words);
@@ -216,7 +217,8 @@ impl Arena {
     pub fn descriptor(&self, unit: usize) -> DescriptorRef {
         assert!(unit < self.committed);
         let descriptor = self.part(self.descriptors, unit * DESCRIPTOR).cast();
-        // SAFETY: every committed unit has a committed descriptor.
+        // SAFETY: every committed unit has a committed descriptor. The pointer is derived from that
+        // of the arena's first descriptor.
         unsafe { DescriptorRef::new(descriptor) }
     }
 
@@ -246,7 +248,8 @@ impl Arena {
     }
 
     /// Commits the next `count` units, at most [`uncommitted`](Self::uncommitted), and their
-    /// descriptors. The new units are free and clean.
+    /// descriptors and states. The new units are free and clean. Commits no unit unless it returns
+    /// [`Placed::Done`].
     pub fn commit(&mut self, pages: &impl Pages, count: usize) -> Placed {
         let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
         let start = self.part(self.base, self.committed << UNIT_SHIFT);
@@ -268,7 +271,7 @@ impl Arena {
     }
 
     /// Skips the next `count` units, because other mappings occupy some of them. Returns false if
-    /// no unit would remain, or if the descriptors cannot be committed.
+    /// no unit would remain, or if the descriptors or states cannot be committed.
     pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
         let units = self.committed + count;
         let possible = count < self.uncommitted() && self.describe(pages, units) == Placed::Done;
@@ -280,7 +283,7 @@ impl Arena {
     }
 
     /// Releases the addresses of the clean, free units at the arena's end, except for `kept` units.
-    /// Returns the number of released units.
+    /// Returns the number of released units. An arena that was reserved as a whole releases none.
     pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
         let end = self.committed;
         let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);

@@ -136,7 +136,7 @@ unsafe fn load_byte(bytes: *const AtomicU8, place: usize) -> usize {
     {
         let value: usize;
         // SAFETY: the byte may be read, by this function's contract; an aligned load of a byte is
-        // atomic.
+        // atomic. `movzx` clears the upper bits, so the value is at most 0xff.
         unsafe {
             core::arch::asm!("movzx {0:e}, byte ptr [{1} + {2}]", lateout(reg) value, in(reg) bytes,
                 in(reg) place, options(readonly, nostack, preserves_flags));

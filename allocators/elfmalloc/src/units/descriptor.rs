@@ -15,15 +15,15 @@ pub const DESCRIPTOR: usize = 128;
 
 /// Description of the run that begins at a unit.
 ///
-/// The head changes only while the program has no block in the run, so the owner of a block may
-/// read it without a lock.
+/// The head changes only while the program has no block in the run, or when the owner of a large
+/// block resizes it. So the owner of a block may read it without a lock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Head {
     /// First byte of the run.
     pub base: Cell<*mut u8>,
     units: Cell<u32>,
-    /// Number of units between the first unit of the run and this unit.
+    /// Number of units between the first unit of the slab and this unit; zero outside slabs.
     pub distance: Cell<u16>,
     /// Class of the blocks.
     pub class: Cell<SizeClass>,
@@ -47,7 +47,7 @@ impl Head {
         self.units.set(units.count() as u32);
     }
 
-    /// Returns the class of the blocks; [`NONE`](SizeClass::NONE) while the unit is free.
+    /// Returns the class of the blocks; [`NONE`](SizeClass::NONE) if no run begins at this unit.
     #[inline]
     pub fn class(&self) -> SizeClass {
         self.class.get()
@@ -108,7 +108,8 @@ impl DescriptorRef {
         self.0.addr().get()
     }
 
-    /// Returns the descriptor of the first unit of this unit's run.
+    /// Returns the descriptor of the first unit of the slab that this unit is part of; outside
+    /// slabs, returns this descriptor.
     #[inline]
     pub fn head_of_run(self) -> Self {
         let distance = usize::from(self.distance.get());

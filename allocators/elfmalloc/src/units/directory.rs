@@ -31,24 +31,26 @@ impl Extent {
         (offset < bytes).then_some(offset)
     }
 
-    /// Returns the descriptor of the slab or run that contains `address`; `None` outside the
-    /// committed part.
+    /// Returns the descriptor for `address`, as [`Directory::run_of`] defines it; `None` outside
+    /// the committed part.
     #[inline(always)]
     fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         let offset = self.offset(address)?;
-        // SAFETY: the unit is committed, and so is its descriptor, which is not at null.
+        // SAFETY: the unit was committed, so its descriptor is committed and stays so. The pointer
+        // is not null, and is derived from that of the arena's first descriptor.
         unsafe {
             let unit = self.descriptors.load(Relaxed).add(offset >> UNIT_SHIFT);
             Some(DescriptorRef::new(NonNull::new_unchecked(unit)).head_of_run())
         }
     }
 
-    /// Returns the state of the block at `address`, if the arena has states.
+    /// Returns the state byte of `address`; `None` outside the committed part, or if the arena has
+    /// no states.
     #[inline(always)]
     fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
         let offset = self.offset(address)?;
         let states = self.states.load(Relaxed);
-        // SAFETY: the unit is committed, and so are its states.
+        // SAFETY: the unit was committed, so its states are committed and stay so.
         (!states.is_null()).then(|| unsafe { states.add(offset / GRAIN) }.cast_const().cast())
     }
 }
@@ -86,7 +88,7 @@ impl Directory {
         extent.states.store(arena.states, Relaxed);
         // Release: pairs with the acquire in `Extent::offset`.
         extent.bytes.store(arena.committed << UNIT_SHIFT, Release);
-        // Release: pairs with the acquire in `run_of_other`.
+        // Release: pairs with the acquires in `run_of_other` and `state_of_other`.
         self.count.store(count + 1, Release);
     }
 
@@ -98,8 +100,9 @@ impl Directory {
             .store(arena.committed << UNIT_SHIFT, Release);
     }
 
-    /// Returns the descriptor of the slab or run that contains `address`; `None` outside all
-    /// arenas. The descriptor of an unused unit has class [`NONE`](crate::SizeClass::NONE).
+    /// Returns the descriptor of the slab that contains `address`, otherwise the descriptor of the
+    /// unit at `address`; `None` outside the committed units of all arenas. Unused units, and all
+    /// units of a large block except the first, have class [`NONE`](crate::SizeClass::NONE).
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.extents[0]

@@ -8,21 +8,15 @@ use heapdrome_pages::{Advice, Pages, Placed};
 use crate::size_class::UNIT_SHIFT;
 use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 
-/// Number of committed units from which a commit may request huge pages. The unused part of the
-/// last huge page is then small in proportion.
-const HUGE_FROM: usize = 512;
-/// Number of committed units from which a fast-growing heap may request huge pages. Such a heap
-/// spends much of its time on page faults.
-const HUGE_FROM_FAST: usize = 128;
-/// Number of committed units from which the hardened variant requests huge pages. It touches every
-/// block.
-const HUGE_FROM_TOUCHED: usize = 64;
+/// Number of units from which memory that is filled soon may request huge pages: the committed
+/// units of a fast-growing heap or of a heap of the hardened variant, or the units of a large
+/// block. The unused part of the last huge page is then small in proportion.
+pub(crate) const HUGE_FROM: usize = 64;
+/// Number of committed units from which a slowly growing heap may request huge pages.
+const HUGE_FROM_SLOW: usize = 512;
 /// Processor time per unit, in microseconds, below which growth counts as fast. The page faults of
 /// a unit of small pages take about half as long.
 const FAST: u64 = 64;
-/// Minimum number of units of a run with blocks above 2 KiB. These are often buffers, which a
-/// program allocates first and fills later.
-const FILLED_LATER: usize = 2;
 /// Number of units that an arena skips when it first meets another mapping. Each further skip of
 /// the same commit is twice as long.
 const LEAST_GAP: usize = 1024;
@@ -44,6 +38,11 @@ impl HugePages {
             Some(false) => Self::Refused,
         }
     }
+
+    /// Returns whether memory that is filled soon requests huge pages.
+    pub(super) fn wanted(self) -> bool {
+        self != Self::Refused
+    }
 }
 
 /// Returns whether the next commit, for a run of `count` units, should request huge pages. Once one
@@ -51,28 +50,29 @@ impl HugePages {
 /// be part of a huge page.
 fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
     let from = arena.committed;
-    if arena.huge_from.is_some() || arena.has_states() && from >= HUGE_FROM_TOUCHED {
+    if arena.huge_from.is_some() || count >= HUGE_FROM {
         return true;
     }
-    if from < HUGE_FROM_FAST {
-        return false;
+    if from < HUGE_FROM || arena.has_states() {
+        // A smaller arena than `HUGE_FROM` requests no huge pages. The hardened variant touches
+        // every block, so for it the arena's size alone decides.
+        return from >= HUGE_FROM;
     }
     let Some((step, now)) = arena.last_step.zip(usage()) else {
-        return from >= HUGE_FROM;
+        return from >= HUGE_FROM_SLOW;
     };
-    (from >= HUGE_FROM || step.went_fast(now))
-        && (count >= FILLED_LATER || step.was_touched(now, pages.page_size()))
+    (from >= HUGE_FROM_SLOW || step.went_fast(now)) && step.was_touched(now, pages.page_size())
 }
 
 impl Step {
-    /// Returns whether the process has used up the step's units quickly.
+    /// Returns whether the process has spent less than [`FAST`] of processor time on each unit of
+    /// the step.
     fn went_fast(self, now: Usage) -> bool {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
 
-    /// Returns whether the process has touched at least an eighth of the step's bytes since the
-    /// commit. If most blocks stay untouched, the few touched ones would make whole huge pages
-    /// resident.
+    /// Returns whether the process has touched at least half of the step's bytes since the commit.
+    /// If most blocks stay untouched, the few touched ones would make whole huge pages resident.
     ///
     /// The number of page faults shows this if pages are small. If the system creates huge pages by
     /// itself, a rise in the maximum of resident memory shows it.
@@ -80,7 +80,7 @@ impl Step {
         let faults = now.faults.saturating_sub(self.before.faults);
         let resident = now.most_resident.saturating_sub(self.before.most_resident);
         // If the system counts no faults, assume that memory was touched.
-        now.faults == 0 || resident.max(faults * page_size) * 8 >= self.units << UNIT_SHIFT
+        now.faults == 0 || resident.max(faults * page_size) * 2 >= self.units << UNIT_SHIFT
     }
 }
 
@@ -139,7 +139,7 @@ fn commit_at_frontier(
         advise_huge(pages, arena, from, units);
     }
     // In a small heap, the next commit does not depend on this commit, so skip the system call.
-    let matters = from + units >= HUGE_FROM_FAST;
+    let matters = from + units >= HUGE_FROM;
     let is_open = huge && matters && !arena.has_states() && arena.huge_from.is_none();
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
         before,
@@ -181,8 +181,7 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
 }
 
 /// Returns the number of units outside a run that become resident when the run is touched: the
-/// other units of the run's huge pages, except of those that are resident already. The run must
-/// still be free.
+/// other units of the run's untouched huge pages. The run must still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);
@@ -242,14 +241,14 @@ mod tests {
     fn a_step_was_touched_where_faults_or_resident_memory_say_so() {
         let touched = |faults, resident| STEP.was_touched(after(faults, resident), 4096);
         assert!(!touched(0, 0));
-        assert!(!touched(31, 31 * 4096));
-        assert!(touched(32, 0));
-        assert!(touched(0, 32 * 4096));
+        assert!(!touched(127, 127 * 4096));
+        assert!(touched(128, 0));
+        assert!(touched(0, 128 * 4096));
         assert!(
             STEP.was_touched(Usage::default(), 4096),
             "nothing is counted"
         );
-        assert!(STEP.was_touched(after(2, 0), 65536), "larger pages");
+        assert!(STEP.was_touched(after(8, 0), 65536), "larger pages");
     }
 
     #[test]

@@ -1,21 +1,16 @@
-//! Large blocks: runs of units, and blocks with their own mappings.
+//! Large blocks that are runs of units.
 
 use core::ptr::NonNull;
 
-use heapdrome_pages::{Access, Lock, Pages, Remap};
+use heapdrome_pages::Pages;
 
 use crate::misuse::Misuse;
 use crate::size_class::{SizeClass, UNIT, UNIT_SHIFT};
 use crate::units::amount::Units;
 use crate::units::arena::LARGEST_RUN;
 use crate::units::descriptor::DescriptorRef;
-use crate::units::mapped::{Mapped, MappedTable};
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run};
-
-/// Size from which a block that must move to grow gets its own mapping. The system can move a
-/// mapping without copying.
-pub const GROWS_BY_REMAP: usize = 1 << 20;
 
 /// New large block.
 #[derive(Clone, Copy, Debug)]
@@ -36,20 +31,20 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     }
 }
 
-/// Returns whether a block of `units` with this alignment is small enough for a new arena to be
+/// Returns whether a block of `units` with this alignment is small enough that a new arena may be
 /// created for it.
 #[must_use]
 pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
     units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
 }
 
-/// Returns the usable bytes of the large block that contains `address`, if any.
+/// Returns the usable bytes of the large block whose first unit contains `address`, if any.
 pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
     Some(large_at(memory, address)?.units().bytes())
 }
 
-/// Returns the run of the large block that contains `address`, if any.
-fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
+/// Returns the descriptor of the large block whose first unit contains `address`, if any.
+pub(super) fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
     let run = memory.run_of(address)?;
     (run.class() == SizeClass::LARGE).then_some(run)
 }
@@ -76,7 +71,8 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     Ok(())
 }
 
-fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
+/// Removes the block that begins at `base`, a large one, from the class map and the descriptors.
+pub(super) fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
     memory.map.set(base, Units::ONE, SizeClass::NONE);
     run.clear();
 }
@@ -115,228 +111,4 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     }
     run.set_units(wanted);
     true
-}
-
-/// Blocks with their own mappings.
-#[derive(Debug)]
-pub struct MappedBlocks {
-    /// Table of the blocks. Lock order: this lock precedes the pool's.
-    pub table: Lock<MappedTable>,
-}
-
-impl MappedBlocks {
-    /// Creates an empty set of blocks.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            table: Lock::new(MappedTable::new()),
-        }
-    }
-
-    /// Returns the entry of the block that begins at `address`.
-    #[must_use]
-    pub fn find(&self, address: usize) -> Option<Mapped> {
-        self.table.lock().find(address)
-    }
-
-    /// Allocates a block with its own mapping.
-    pub fn map(&self, pages: &impl Pages, size: usize, alignment: usize) -> Option<Large> {
-        let page = pages.page_size();
-        let bytes = size.max(1).checked_next_multiple_of(page)?;
-        let base = pages.reserve(bytes, alignment.max(page), Access::ReadWrite)?;
-        let entry = Mapped::whole(base, bytes);
-        if !self.table.lock().insert(pages, entry) {
-            // SAFETY: the mapping was just made, and no other code uses it.
-            unsafe { pages.release(base, bytes) };
-            return None;
-        }
-        Some(Large {
-            block: base,
-            clean: true,
-        })
-    }
-
-    /// Allocates a block with its own mapping between inaccessible pages. The block ends as close
-    /// to the inaccessible page behind it as its alignment allows.
-    pub fn map_guarded(
-        &self,
-        pages: &impl Pages,
-        size: usize,
-        alignment: usize,
-    ) -> Option<NonNull<u8>> {
-        let page = pages.page_size();
-        let front = alignment.max(page);
-        let inner = size.max(1).checked_next_multiple_of(page)?;
-        let bytes = inner.checked_add(front)?.checked_add(page)?;
-        let base = pages.reserve(bytes, front, Access::None)?;
-        // SAFETY: the mapping is new. It consists of the front, the inner pages, and one page
-        // behind them, so all addresses lie in it.
-        unsafe {
-            let start = base.add(front);
-            let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
-            let entry = Mapped {
-                block: start.as_ptr().add(skip),
-                base: base.as_ptr(),
-                bytes,
-                size,
-            };
-            let done = pages.protect(start, inner, Access::ReadWrite)
-                && self.table.lock().insert(pages, entry);
-            if !done {
-                pages.release(base, bytes);
-                return None;
-            }
-            NonNull::new(entry.block)
-        }
-    }
-
-    /// Shrinks a block between guard pages to `size` bytes, which is less than its current size.
-    /// Purges the unused pages at its end and makes them inaccessible.
-    ///
-    /// # Safety
-    ///
-    /// A block between guard pages begins at `address`, and belongs to the caller.
-    pub unsafe fn shrink_guarded(&self, pages: &impl Pages, address: usize, size: usize) {
-        let mut mapped = self.table.lock();
-        let Some(entry) = mapped.remove(address) else {
-            return;
-        };
-        // Removing the entry left a free entry, so this insertion succeeds.
-        mapped.insert(pages, Mapped { size, ..entry });
-        drop(mapped);
-        let page = pages.page_size();
-        let end = (address + size).next_multiple_of(page);
-        let rest = entry.base.addr() + entry.bytes - page - end;
-        if rest != 0 {
-            // SAFETY: the pages lie in the block's mapping, past its new end. If the system
-            // refuses, they stay resident or accessible.
-            unsafe {
-                let start = NonNull::new_unchecked(entry.block.add(end - address));
-                pages.purge(start, rest);
-                pages.protect(start, rest, Access::None);
-            }
-        }
-    }
-
-    /// Frees a block with its own mapping. Returns false if no such block begins at `address`.
-    ///
-    /// # Safety
-    ///
-    /// If there is such a block, the caller no longer uses it.
-    pub unsafe fn free(&self, pages: &impl Pages, address: usize) -> bool {
-        let entry = self.table.lock().remove(address);
-        let Some(entry) = entry else { return false };
-        if let Some(base) = NonNull::new(entry.base) {
-            // SAFETY: the mapping belongs only to the block, which the caller no longer uses. If
-            // the system refuses to unmap it, at least its memory is returned.
-            unsafe {
-                if !pages.release(base, entry.bytes) {
-                    pages.purge(base, entry.bytes);
-                }
-            }
-        }
-        true
-    }
-
-    /// Resizes a block outside slabs without copying; the block may move. Returns `None`, without
-    /// any change, if that is impossible.
-    ///
-    /// # Safety
-    ///
-    /// If a block begins at `block`, it belongs to the caller.
-    pub unsafe fn resize<P: Pages>(
-        &self,
-        memory: &Memory<P>,
-        block: NonNull<u8>,
-        size: usize,
-    ) -> Option<NonNull<u8>> {
-        // SAFETY: if a block begins there, it belongs to the caller, who uses only its first `size`
-        // bytes from now on.
-        unsafe {
-            if large_at(memory, block.addr().get()).is_none() {
-                return self.remap(&memory.pages, block, size);
-            }
-            if resize_large(memory, block, size) {
-                return Some(block);
-            }
-            self.move_to_mapping(memory, block, size)
-        }
-    }
-
-    /// Resizes the mapping of a block; the block may move. If the block would shrink by less than a
-    /// unit, leaves it unchanged. Returns `None`, without any change, if there is no such block or
-    /// the system refuses.
-    ///
-    /// # Safety
-    ///
-    /// If there is such a block, it belongs to the caller.
-    unsafe fn remap(
-        &self,
-        pages: &impl Pages,
-        block: NonNull<u8>,
-        size: usize,
-    ) -> Option<NonNull<u8>> {
-        let bytes = size.max(1).checked_next_multiple_of(pages.page_size())?;
-        let mut mapped = self.table.lock();
-        let entry = mapped
-            .find(block.addr().get())
-            .filter(|entry| entry.block == entry.base)?;
-        if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
-            return Some(block);
-        }
-        // SAFETY: the mapping belongs to the block, which belongs to the caller, by this function's
-        // contract.
-        let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
-        mapped.remove(block.addr().get());
-        let entry = Mapped::whole(moved, bytes);
-        // Removing the entry left a free entry, so this insertion succeeds.
-        mapped.insert(pages, entry);
-        Some(moved)
-    }
-
-    /// Moves a run's block to its own mapping of at least `size` bytes, without copying. Returns
-    /// `None`, with the block unchanged, if that is impossible or `size` is below
-    /// [`GROWS_BY_REMAP`].
-    ///
-    /// # Safety
-    ///
-    /// If a large block begins at `block`, it belongs to the caller and is smaller than `size`.
-    pub unsafe fn move_to_mapping<P: Pages>(
-        &self,
-        memory: &Memory<P>,
-        block: NonNull<u8>,
-        size: usize,
-    ) -> Option<NonNull<u8>> {
-        let pages = &memory.pages;
-        if size < GROWS_BY_REMAP {
-            return None;
-        }
-        let bytes = size.checked_next_multiple_of(pages.page_size())?;
-        let run = large_at(memory, block.addr().get())?;
-        let units = run.units();
-        // SAFETY: the block's units belong to the caller. The detached pages belong to this
-        // function, which copies them back on failure, so that the block is complete again.
-        unsafe {
-            let old = units.bytes();
-            let moved = pages.detach(block, old)?;
-            let grown = pages.remap(moved, old, bytes, Remap::MayMove);
-            let base = grown.unwrap_or(moved);
-            let entry = Mapped::whole(base, bytes);
-            if grown.is_none() || !self.table.lock().insert(pages, entry) {
-                block.copy_from_nonoverlapping(base, old);
-                let held = if grown.is_none() { old } else { bytes };
-                pages.release(base, held);
-                return None;
-            }
-            forget(memory, run, block);
-            memory.with_pool(|pool| pool.free(block.as_ptr(), units, false));
-            Some(base)
-        }
-    }
-}
-
-impl Default for MappedBlocks {
-    fn default() -> Self {
-        Self::new()
-    }
 }

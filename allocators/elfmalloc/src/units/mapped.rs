@@ -9,8 +9,8 @@ use heapdrome_pages::{Access, Pages};
 pub struct Mapped {
     /// Start of the block; null for an unused entry.
     pub block: *mut u8,
-    /// Start of the mapping. Equals `block`, unless the block has guard pages: it then begins at a
-    /// higher address, after the first guard page.
+    /// Start of the mapping. Equals `block`, unless the block has guard pages. Such a block begins
+    /// at a higher address, after the first guard page.
     pub base: *mut u8,
     /// Bytes of the mapping.
     pub bytes: usize,
@@ -94,7 +94,7 @@ impl MappedTable {
         let removed = self.at(hole);
         self.count -= 1;
         self.bytes -= removed.bytes;
-        // Move later entries of the same cluster up, so that no probe ends early.
+        // Move later entries of the same cluster into the hole, so that no probe ends early.
         let mut next = hole;
         loop {
             next = (next + 1) & (self.capacity - 1);

@@ -25,11 +25,10 @@ pub struct Memory<P> {
     pub map: ClassMap,
     /// Interface to the system.
     pub pages: P,
-    /// Memory for structures.
+    /// Memory for the allocator's own structures.
     pub structures: Lock<Metadata>,
     /// Number of live units, as of the last call of [`with_pool`](Self::with_pool).
     live: AtomicUsize,
-    /// Number of purges.
     purges: AtomicU64,
     purged: AtomicU64,
     started: AtomicBool,
@@ -68,8 +67,7 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Returns the descriptor of the slab or run that contains `address`; see
-    /// [`Directory::run_of`].
+    /// Returns the descriptor for `address`, as [`Directory::run_of`] defines it.
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.directory.run_of(address)
@@ -122,7 +120,7 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Returns zeroed memory for a structure that allocation requires. If the system refuses more
-    /// memory, permanently converts a free unit.
+    /// memory, permanently converts free units into such memory.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         let found = self.chunked_structure(bytes);
         if found.is_some() {
@@ -140,8 +138,9 @@ impl<P: Pages> Memory<P> {
         }
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
-        // SAFETY: the run was just taken from the pool, so no other code uses it. Its descriptor
-        // and its byte in the class map are those of a free unit.
+        // SAFETY: the run was just taken from the pool, so it belongs to this function. It begins
+        // at a unit, and reads as zero: clean runs do, and all others are zeroed here. Its
+        // descriptor and its byte in the class map stay those of a free unit.
         unsafe {
             if !run.clean {
                 run.base.as_ptr().write_bytes(0, lent);

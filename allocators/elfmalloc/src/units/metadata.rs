@@ -16,7 +16,7 @@ const CHUNK: usize = 256 << 10;
 /// Alignment of chunks, and minimum number of bytes that a thread allocates for its own structures.
 const PAGE: usize = 4096;
 
-/// Free block.
+/// Free block, which holds the link to the next free block of its size.
 struct Free {
     next: *mut Free,
 }
@@ -163,7 +163,7 @@ impl Metadata {
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
 
-    /// Makes these bytes the current chunk.
+    /// Makes these bytes the current chunk. The rest of the former chunk stays unused.
     ///
     /// # Safety
     ///
@@ -179,9 +179,9 @@ impl Default for Metadata {
     }
 }
 
-/// Free memory for structures that only one thread reads and writes, in pages that it shares with
-/// no other thread. A processor prefetches lines within a page. In a shared page these may be
-/// another thread's lines, which that thread's processor must then fetch back.
+/// Free memory for the structures of one thread, in pages that no other thread uses. A processor
+/// prefetches neighbouring lines within a page. In a shared page, these could be another thread's
+/// lines, which that thread's processor must then fetch back.
 #[derive(Debug)]
 pub struct ThreadMetadata(Pieces);
 
@@ -244,7 +244,7 @@ mod tests {
             let whole = bytes.next_power_of_two().max(64);
             assert_eq!(block.as_ptr().align_offset(whole.min(4096)), 0);
             let mut looked_at = (0..whole).step_by(if cfg!(miri) { 509 } else { 1 });
-            // SAFETY: the block has `whole` bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes, and belongs to the test until it is freed.
             unsafe {
                 assert!(
                     looked_at
@@ -285,10 +285,10 @@ mod tests {
         let block = threads[0]
             .allocate(&memory, &pages, 64)
             .expect("memory is there");
-        // SAFETY: the block belongs to the test.
+        // SAFETY: the block was allocated with this size, and is not used again.
         unsafe { threads[0].free(block, 64) };
         assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
-        // SAFETY: the block belongs to the test.
+        // SAFETY: the block was allocated with this size, and is not used again.
         unsafe { threads[0].free(block, 64) };
         let large = threads[0]
             .allocate(&memory, &pages, 2 * PAGE)

@@ -10,6 +10,7 @@ pub mod directory;
 pub(crate) mod growth;
 pub mod large;
 pub mod mapped;
+pub mod mapped_blocks;
 pub mod memory;
 pub mod metadata;
 pub mod pool;

@@ -47,7 +47,7 @@ pub struct Run {
 #[repr(C)]
 pub struct Pool {
     count: usize,
-    huge: HugePages,
+    pub(super) huge: HugePages,
     with_states: bool,
     /// Whether there is a class map. The class map covers only the first arena, as does the fast
     /// path to the states of blocks.
@@ -56,7 +56,7 @@ pub struct Pool {
     pub live: Units,
     /// Number of free units that may be resident.
     pub dirty: Units,
-    /// Minimum of `dirty` since the last epoch.
+    /// Minimum of `dirty` since the current epoch began.
     pub dirty_low: Units,
     /// Number of units that threads are purging. During the purge, they are in neither map.
     purging: Units,
@@ -90,7 +90,7 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size; `None` if there is no room, and the pool uses small arenas.
+    /// first address and size; `None` if there is no room, so that the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -164,8 +164,8 @@ impl Pool {
         self.live -= units;
     }
 
-    /// Extends a run at its end. Returns false, without any change, if the units there are not
-    /// free.
+    /// Extends a run of `from` units to `to` units, at its end. Returns false, without any change,
+    /// if the units there are not free.
     pub fn extend(&mut self, base: *mut u8, from: Units, to: Units) -> bool {
         let Some((index, unit)) = self.locate(base.addr()) else {
             return false;
@@ -325,7 +325,7 @@ impl Pool {
         alignment: usize,
     ) -> Option<(usize, usize)> {
         let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
-        let huge = self.huge != HugePages::Refused;
+        let huge = self.huge.wanted();
         let mut is_full = false;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate().rev() {
             match commit(arena, pages, huge, count, slack) {

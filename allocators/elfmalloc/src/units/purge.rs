@@ -9,10 +9,11 @@ use crate::units::arena::LARGEST_RUN;
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run, Taken};
 
-/// Number of idle units that are never purged.
+/// Number of idle units that neither the end of an epoch nor growth purges.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Number of live units above which a share of the excess may stay idle. In a smaller heap only
-/// [`KEPT`] units stay idle, because such a heap soon faults memory in again.
+/// Number of live units up to which only [`KEPT`] units may stay idle, because a small heap can
+/// fault them in again quickly. A larger heap may keep a share of the live units beyond this number
+/// idle.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {
@@ -31,7 +32,7 @@ impl Pool {
         (idle.saturating_sub(kept), idle.saturating_sub(parts))
     }
 
-    /// Returns the number of dirty units that are purged when memory grows.
+    /// Returns the maximum number of dirty units that may be purged when memory grows.
     pub fn excess(&self) -> Units {
         self.dirty.saturating_sub(KEPT.max(self.live / 8))
     }

@@ -1,5 +1,5 @@
-//! Set of units, as a bitmap with a summary. A search reads at most one summary word for each 256
-//! MiB up to the highest unit that was ever a member.
+//! Set of units, as a bitmap with a summary. A search for a member reads at most one summary word
+//! for each 256 MiB up to the highest unit that was ever a member.
 
 /// Number of words of the bitmap that one summary word describes.
 const GROUP: usize = 64;

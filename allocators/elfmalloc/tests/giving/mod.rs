@@ -15,7 +15,8 @@ pub fn give<P: Pages>(
     class: SizeClass,
     blocks: &mut [*mut u8],
 ) -> Result<(), Misuse> {
-    // SAFETY: the blocks belong to the test, which no longer uses them.
+    // SAFETY: the test allocated the blocks, and no longer uses them. Double and invalid frees
+    // break the contract on purpose: the slabs detect them without following a pointer.
     let blocks = unsafe { FreeBlocks::new(class, blocks) };
     heaps.shards.give(home, blocks).map(drop)
 }

@@ -30,6 +30,6 @@ pub fn put<F: FrontEnd>(
     block: *mut u8,
 ) {
     let block = NonNull::new(block).expect("a block");
-    // SAFETY: the block belongs to the test, which no longer uses it.
+    // SAFETY: the test passes an allocated block of `class`, and no longer uses it.
     F::put(heaps, heap, unsafe { FreeBlock::new(class, block) });
 }

@@ -102,6 +102,7 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
     HEAP.with(|attached| drop(Attached(Cell::new(attached.0.take()))));
     let counts = outcome.map(|()| {
         backend().check();
+        backend().release_kept();
         assert_eq!(backend().shards.slabs(), 0, "all blocks were freed");
         let statistics = Snapshot::of(backend());
         assert_eq!(statistics.all.live, 0, "all blocks were freed");
@@ -149,7 +150,8 @@ fn or_refused<T>(taken: Option<T>) -> Option<T> {
 }
 
 // SAFETY: blocks come from slabs, runs and mappings of the current back-end, which no other code
-// uses. Class sizes are multiples of 16 and of the requested alignment.
+// uses. Class sizes are multiples of 16 and of the requested alignment. `allocate_zeroed` clears
+// every block that does not read as zero, and a block that moves is copied or remapped.
 unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     const NAME: &'static str = F::NAME;
 
@@ -182,7 +184,9 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the block is live and belongs to the caller, by this function's contract.
+        // SAFETY: by this function's contract, the block is live, and the caller does not use it
+        // again if the result is another block. New blocks are different from it, and both have at
+        // least the copied number of bytes.
         unsafe {
             let class = class_of(block);
             if !class.is_slab()
@@ -203,8 +207,9 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(block);
-        // SAFETY: the caller no longer uses the block, by this function's contract; the heap
-        // belongs to this thread.
+        // SAFETY: by this function's contract, the block is live, so it is on no list of free
+        // blocks, and the caller no longer uses it. If it lies in a slab, `class_of` returned the
+        // slab's class. The heap belongs to this thread.
         unsafe {
             if class == SizeClass::LARGE {
                 assert_eq!(free_large(backend(), address), Ok(()));
@@ -240,7 +245,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     fn trim(keep: usize) -> bool {
-        // Each trim moves the thread to another processor, and thereby to another shard.
+        // Each trim moves the thread to another processor, and thereby perhaps to another shard.
         let processor = MOVES.fetch_add(1, SeqCst);
         backend().memory().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());

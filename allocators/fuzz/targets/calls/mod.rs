@@ -23,7 +23,8 @@ fn step(&[what, who, mantissa, exponent, alignment]: &[u8; 5]) -> Step {
         _ if alignment < 16 => Operation::Trim,
         _ => Operation::Free,
     };
-    // Most inputs have one thread, so that failures can be reproduced.
+    // Calls whose first byte is below 128 run on one thread. The failures of inputs with only such
+    // calls can be reproduced.
     let thread = if what & 0x80 == 0 {
         0
     } else {

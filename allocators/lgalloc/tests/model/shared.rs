@@ -23,7 +23,7 @@ struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,
     contents: [UnsafeCell<usize>; 3],
-    /// Not a loom type, because it is read after all threads have ended.
+    /// Not a loom type, because the order of the numbers does not matter.
     cleaned: Mutex<Vec<usize>>,
 }
 
@@ -105,8 +105,8 @@ impl World {
         assert_eq!(self.cap.held(), in_table + lent);
     }
 
-    /// Returns the free regions, the cleaned regions, and `held`, the regions that the caller
-    /// holds.
+    /// Takes all free regions. Returns their numbers, those of the cleaned regions, and `held`, the
+    /// regions that the caller holds, in ascending order.
     fn all(&self, held: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut all = self.policy.cleaned.lock().expect("no holder fails").clone();
         all.extend(held);

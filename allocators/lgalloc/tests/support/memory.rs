@@ -4,7 +4,8 @@ use heapdrome_lgalloc::{UNIT, allocate, deallocate};
 
 use crate::support::touch;
 
-/// Returns the resident bytes. `statm` would be cheaper, but is imprecise on many processors.
+/// Returns the resident memory of the process in bytes. `statm` would be cheaper, but is imprecise
+/// on many processors.
 pub fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("procfs");
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));

@@ -32,7 +32,7 @@ impl Subject {
         Self { vec, fault }
     }
 
-    /// Runs an operation that may enlarge the vector.
+    /// Runs an operation that may enlarge the vector, and adds the effect of the fault, if any.
     pub fn grow<R>(&mut self, act: impl FnOnce(&mut LargeVec<Page>) -> R) -> R {
         let (length, capacity) = (self.vec.len(), self.vec.capacity());
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut self.vec)));

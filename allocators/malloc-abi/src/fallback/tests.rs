@@ -22,7 +22,8 @@ fn blocks_are_aligned_and_apart_and_near_a_header_of_no_allocator() {
             assert!(address.is_multiple_of(alignment.max(16)));
             let usable = fallback.usable_size(address).expect("it is one of these");
             assert!(usable >= size.max(1));
-            // SAFETY: the block has `usable` bytes and lies in a chunk.
+            // SAFETY: the block has `usable` bytes and lies in a chunk, whose header lies at the
+            // last multiple of `CHUNK` before the block.
             unsafe {
                 block.write_bytes(0xff, usable);
                 let header = (address - 1) & !(CHUNK - 1);

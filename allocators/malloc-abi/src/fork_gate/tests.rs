@@ -22,7 +22,7 @@ impl Scene {
     }
 
     fn open(&self) {
-        // SAFETY: the test closed the gate.
+        // SAFETY: this thread closed the gate.
         unsafe { self.gate.open(&self.own, &self.pages) };
     }
 
@@ -48,7 +48,7 @@ fn a_handler_of_a_fork_may_fork() {
     scene.close();
     scene.close();
     let each = |visit: &mut dyn FnMut(&Presence)| visit(&scene.own);
-    // SAFETY: the test closed the gate.
+    // SAFETY: this thread closed the gate, and plays the part of its copy in the child.
     unsafe { scene.gate.open_in_child(&scene.own, &scene.pages, each) };
     assert!(scene.is_open());
     scene.open();
@@ -64,7 +64,7 @@ fn a_slow_path_goes_on_that_a_signal_interrupted_to_fork() {
     let inside = scene.gate.enter(&scene.own);
     scene.close();
     let each = |visit: &mut dyn FnMut(&Presence)| visit(&scene.own);
-    // SAFETY: the test closed the gate.
+    // SAFETY: this thread closed the gate, and plays the part of its copy in the child.
     unsafe { scene.gate.open_in_child(&scene.own, &scene.pages, each) };
     drop(inside);
     assert_eq!(scene.own.count.load(Relaxed), 0);

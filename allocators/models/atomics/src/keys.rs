@@ -81,7 +81,7 @@ pub unsafe fn delete_key(key: c_uint) {
     cell.with_mut(|destructor| unsafe { *destructor = None });
 }
 
-/// Returns the number of keys.
+/// Returns the number of keys that were not deleted.
 #[must_use]
 pub fn keys() -> usize {
     let made = KEYS.with_borrow(|keys| keys.destructors.len());
@@ -100,7 +100,7 @@ pub fn end_of_thread() {
             if !value.is_null()
                 && let Some(destructor) = destructor(key)
             {
-                // SAFETY: the value was set for this key.
+                // SAFETY: the value was set for this key, so its destructor may be called with it.
                 unsafe { destructor(value) };
             }
         }

@@ -197,7 +197,7 @@ impl<T> Bits for *mut T {
     }
 }
 
-/// Common part of all atomics.
+/// Initial value of an atomic. The address of this cell identifies the atomic of loom.
 #[repr(transparent)]
 struct Cell<V> {
     initial: UnsafeCell<V>,

@@ -24,7 +24,7 @@ fn class() -> SizeClass {
     SizeClass::of(32 << 10)
 }
 
-/// Two threads free the two blocks of a slab. The slab must go back to the pool exactly once.
+/// Two threads free the two live blocks of a slab. The slab must go back to the pool exactly once.
 fn last_frees(class: SizeClass, preemptions: usize) {
     model(preemptions, move || {
         let backend = backend();
@@ -50,7 +50,7 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
 }
 
 /// A thread frees one of the `blocks` blocks that an ended thread has left, while another thread
-/// moves their slab to its own bin.
+/// moves their slab to its own bin. The slab must go back to the pool after the last free.
 fn freed_while_its_slab_is_adopted(blocks: usize) {
     model(2, move || {
         let backend = new_backend();
@@ -102,7 +102,8 @@ fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
     });
 }
 
-/// A thread ends while another thread frees one of its blocks.
+/// A thread ends while another thread frees one of its blocks. The slab must go back to the pool
+/// after the last free, and a new thread must get the heap.
 fn exit_and_free(preemptions: usize) {
     model(preemptions, || {
         let backend = backend();
@@ -159,7 +160,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let used = Arc::new([Watched::default(), Watched::default()]);
         let first = backend.attach().expect("there is memory");
         let second = backend.attach().expect("there is memory");
-        // SAFETY: the heaps belong to this thread.
+        // SAFETY: the heaps belong to this thread, which no longer uses them.
         unsafe {
             detach(&backend, first);
             detach(&backend, second);
@@ -169,7 +170,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let run = move |backend: Shared, used: Arc<[Watched; 2]>| {
             let heap = backend.attach().expect("there is memory");
             used[usize::from(heap == first.get())].touch();
-            // SAFETY: the heap belongs to this thread.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&backend, heap) };
         };
         let handle = spawn(move || run(other, theirs));
@@ -250,7 +251,8 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
         let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
         let (other, taken) = (map.clone(), handed_over.clone());
         let handle = spawn(move || {
-            // Look up foreign addresses at any time. The second one later lies in the arena.
+            // The map may start before, during or after these lookups. The second address lies in
+            // the map's arena, the first does not.
             assert_eq!(other.get(4096), SizeClass::NONE);
             assert_eq!(other.get((1 << 40) + 100 * UNIT), SizeClass::NONE);
             if *taken.lock() {

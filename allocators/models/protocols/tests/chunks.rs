@@ -6,16 +6,16 @@ use heapdrome_models::{Watched, join, model, spawn};
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// New chunk in zeroed memory, and watched contents of its blocks.
+/// Retired chunk, and the watched contents of its blocks.
 struct Scene {
     chunk: *mut Chunk,
     blocks: [Watched; 3],
     taken: AtomicUsize,
 }
 
-// SAFETY: the chunk's fields are atomics.
+// SAFETY: the chunk's fields are atomics, and any thread may use the other fields.
 unsafe impl Sync for Scene {}
-// SAFETY: the chunk's fields are atomics.
+// SAFETY: the chunk's fields are atomics, and any thread may use the other fields.
 unsafe impl Send for Scene {}
 
 const LAYOUT: std::alloc::Layout = std::alloc::Layout::new::<Chunk>();

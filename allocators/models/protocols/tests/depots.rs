@@ -31,14 +31,15 @@ struct Scene {
     contents: Vec<Watched>,
 }
 
-// SAFETY: threads share the back-end, and only the heap's owner uses the heap.
+// SAFETY: threads share the back-end, and only the heap's owner uses the heap, apart from its
+// attachment, which any thread may read.
 unsafe impl Sync for Scene {}
 
 impl Scene {
     fn new() -> (Arc<Self>, Vec<*mut u8>) {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        // Prevents looks at the clock.
+        // Keeps the thread from checking the clock.
         heap.front.set_ticks(i32::MAX);
         let mut scene = Self {
             backend,
@@ -74,7 +75,7 @@ impl Scene {
     fn free(&self, block: *mut u8) {
         self.touch(block);
         let block = NonNull::new(block).expect("a block");
-        // SAFETY: the block belongs to the model, which no longer uses it.
+        // SAFETY: callers pass an allocated block of this class, which the model no longer uses.
         let block = unsafe { FreeBlock::new(many(), block) };
         Magazines::put(&*self.backend, self.heap.get(), block);
     }
@@ -101,7 +102,7 @@ impl Scene {
 }
 
 /// The owner fills its depot and refills from it, while another thread empties the depot and takes
-/// blocks from the slab.
+/// blocks from the slab. No block may be handed out twice.
 fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();

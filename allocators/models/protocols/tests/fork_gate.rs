@@ -22,7 +22,7 @@ struct Scene {
 
 type Shared = Arc<Scene>;
 
-/// Index of a presence.
+/// Index of a caller's presence in `Scene::presences`.
 type Caller = usize;
 const FORKS: Caller = 0;
 const OTHER: Caller = 1;

@@ -18,9 +18,11 @@ struct Scene {
     blocks: [Watched; 2],
 }
 
-// SAFETY: the pool has a lock, and all fields of a chunk are atomics.
+// SAFETY: the pool has a lock, all fields of a chunk are atomics, and any thread may use the other
+// fields.
 unsafe impl Sync for Scene {}
-// SAFETY: the pool has a lock, and all fields of a chunk are atomics.
+// SAFETY: the pool has a lock, all fields of a chunk are atomics, and any thread may use the other
+// fields.
 unsafe impl Send for Scene {}
 
 const OWNER: *mut Owner = without_provenance_mut(64);
@@ -45,7 +47,7 @@ impl Scene {
 
     /// Fills a chunk with two blocks, like the thread that has taken it.
     fn fill(&self, chunk: NonNull<Chunk>) {
-        // SAFETY: the chunk belongs to the calling thread.
+        // SAFETY: the chunk belongs to the calling thread, and has no live block.
         let header = unsafe {
             chunk.as_ref().restart(OWNER);
             chunk.as_ref()

@@ -10,7 +10,7 @@ use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give_all, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};
 
-/// Returns a back-end with `shards` shards, and the heaps of `THREADS` threads.
+/// Returns a back-end with at most `shards` shards, and the heaps of `THREADS` threads.
 fn crowd<const THREADS: usize>(shards: usize) -> (Shared, [HeapRef; THREADS]) {
     let backend = new_backend();
     backend.start(|| Settings { shards, ..SETTINGS });
@@ -22,7 +22,7 @@ fn bin_of(backend: &Shared, heap: HeapRef) -> ClassBin<'_> {
     backend.bin(heap, small())
 }
 
-/// Gives a block back like the heap's thread on the current processor.
+/// Gives a block back as the heap's thread does on the current processor.
 fn give_back(backend: &Shared, heap: HeapRef, block: *mut u8) {
     let home = Some(bin_of(backend, heap));
     give_all(backend, home, small(), &mut [block]);
@@ -78,7 +78,7 @@ fn two_processors_that_are_first_seen_at_once_get_a_shard_each() {
 }
 
 /// The last thread of a shard ends while another thread may be using its bins. Both threads use
-/// their processors for the first time.
+/// their processors for the first time. The back-end's invariants must hold afterwards.
 fn a_shard_loses_its_last_thread(processors: [usize; 2], preemptions: usize) {
     model(preemptions, move || {
         let (backend, heaps) = crowd::<5>(2);
@@ -115,8 +115,8 @@ fn it_does_so_where_both_are_on_one_processor() {
 fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
     model(2, || {
         let (backend, [first, second]) = crowd::<2>(1);
-        // Use the state once before the threads start, because loom's atomics must be older than
-        // the threads; only the new heap's state is newer.
+        // Use the back-end once before the threads start, because loom's atomics must be older than
+        // the threads. Only the new heap is created later.
         let block = turn(&backend, first, 0, 1);
         give_back(&backend, first, block);
         // Taking a snapshot uses all locks, one after the other.

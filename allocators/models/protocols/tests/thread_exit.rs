@@ -34,7 +34,7 @@ static NOTES: ThreadExit = ThreadExit::new(note_the_end);
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
 unsafe extern "C" fn note_the_end(word: *mut c_void) {
-    // SAFETY: the C library calls this destructor with the armed value.
+    // SAFETY: `end_of_thread` calls this destructor with the armed value.
     if let Some(state) = unsafe { NOTES.ends::<u64>(word) } {
         ENDED.with_borrow_mut(|ended| ended.push(state.addr().get()));
     }
@@ -86,7 +86,8 @@ fn end(backend: &Shared) {
 
 /// Destructor of the key, like elfmalloc's.
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the C library calls this destructor with the armed value: the thread's heap.
+    // SAFETY: `end_of_thread` calls this destructor with the armed value: the thread's heap, which
+    // the thread no longer uses.
     unsafe {
         if let Some(heap) = EXIT.ends::<ThreadHeap>(word) {
             HEAPS.with_borrow_mut(|heaps| heaps.remove(&thread_number()));
@@ -105,7 +106,7 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     HEAPS.with_borrow_mut(|heaps| heaps.insert(thread_number(), heap));
     assert!(EXIT.arm(heap.as_ptr()));
     let block = || {
-        // Prevents looks at the clock.
+        // Keeps the thread from checking the clock.
         heap.front.set_ticks(i32::MAX);
         let block = heap.front.allocate(many().size());
         if block.is_null() {
@@ -122,7 +123,8 @@ fn free(block: *mut u8) {
     match heap {
         Some(heap) => {
             let block = NonNull::new(block).expect("a block");
-            // SAFETY: the block belongs to the model, which no longer uses it.
+            // SAFETY: callers pass an allocated block of this class, which the model no longer
+            // uses.
             let block = unsafe { FreeBlock::new(many(), block) };
             Magazines::put(&*process(), heap, block);
         }
@@ -163,7 +165,8 @@ unsafe extern "C" fn free_another(word: *mut c_void) {
     free(word.cast());
     LEFT.set(LEFT.get() - 1);
     if LEFT.get() != 0 {
-        // SAFETY: key 1 is the second key that was created, and its values are blocks of 512 bytes.
+        // SAFETY: key 1 is the second key that was created. The value is the next of the adjacent
+        // blocks, which the destructor may free.
         assert!(unsafe { thread_key::set(1, word.wrapping_byte_add(many().size())) });
     }
 }
@@ -173,7 +176,7 @@ fn blocks_freed_by_later_destructors_come_back_while_others_end() {
     model(1, || {
         let backend = begin();
         let first = allocate_first(&backend, 1)[0];
-        // SAFETY: every value of the key is a block.
+        // SAFETY: every value of the key is an allocated block, which the destructor may free.
         let key = unsafe { thread_key::create(free_another) }.expect("there are keys");
         assert_eq!(key, 1);
         let other = backend.clone();
@@ -182,7 +185,8 @@ fn blocks_freed_by_later_destructors_come_back_while_others_end() {
             // blocks.
             let blocks = allocate_first(&other, 4);
             LEFT.set(4);
-            // SAFETY: the key exists, and the value is a block.
+            // SAFETY: the key exists, and the value is an allocated block, which the destructor may
+            // free.
             assert!(unsafe { thread_key::set(key, blocks[0].cast()) });
             end_of_thread();
         });

@@ -8,7 +8,7 @@ use heapdrome_system::sha256_of_file;
 use crate::failure::Failure;
 use crate::output;
 
-/// The headings of the list, in the order of [`group`].
+/// Headings of the groups of allocators, indexed by [`group`].
 const GROUPS: [&str; 4] = [
     "Here:",
     "Can be built (a race does so by itself, or heapdrome allocators install NAME):",
@@ -33,7 +33,7 @@ pub(super) fn list(registry: &Registry) -> Result<(), Failure> {
     for (place, heading) in GROUPS.iter().enumerate() {
         let members = all.iter().filter(|listed| group(&listed.state) == place);
         let rows: Vec<_> = members
-            .map(|listed| row(listed.entry, &listed.state))
+            .map(|listed| row(listed.entry, &listed.state, registry))
             .collect();
         if !rows.is_empty() {
             let table =
@@ -45,7 +45,7 @@ pub(super) fn list(registry: &Registry) -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-fn row(entry: &Entry, state: &State) -> [String; 3] {
+fn row(entry: &Entry, state: &State, registry: &Registry) -> [String; 3] {
     let (version, lacking) = match state {
         State::Installed { version, .. } => (version.clone(), String::new()),
         State::Buildable => (version_of(entry), String::new()),
@@ -53,7 +53,7 @@ fn row(entry: &Entry, state: &State) -> [String; 3] {
         State::Unavailable { why } => (String::new(), format!("; {why}")),
     };
     let hardened = if entry.hardened { " (hardened)" } else { "" };
-    let faults: String = entry.faults().map(|fault| format!("; {fault}")).collect();
+    let faults = faults(entry, registry);
     [
         entry.name.clone(),
         version,
@@ -61,11 +61,29 @@ fn row(entry: &Entry, state: &State) -> [String; 3] {
     ]
 }
 
+/// Lists the faults of an entry. A variant names its base instead of repeating the base's faults.
+fn faults(entry: &Entry, registry: &Registry) -> String {
+    let base = entry
+        .base
+        .as_ref()
+        .and_then(|name| registry.find(name).ok());
+    let of_base: Vec<&String> = base.iter().flat_map(|base| base.faults()).collect();
+    let mut own: Vec<String> = entry
+        .faults()
+        .filter(|fault| !of_base.contains(fault))
+        .map(|fault| format!("; {fault}"))
+        .collect();
+    if let Some(base) = base.filter(|_| !of_base.is_empty()) {
+        own.push(format!("; faults of {}", base.name));
+    }
+    own.concat()
+}
+
 fn version_of(entry: &Entry) -> String {
     entry.version.clone().unwrap_or_default()
 }
 
-/// Returns all details of an entry.
+/// Formats all details of an allocator.
 pub(super) fn described(entry: &Entry, state: &State) -> String {
     let mut text = format!("{}: {}\n", entry.name, entry.summary);
     let mut say = |what: &str, value: &str| {

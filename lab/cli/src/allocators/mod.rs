@@ -1,8 +1,7 @@
-//! `heapdrome allocators`.
+//! `heapdrome allocators`: lists, builds, adds, removes and checks allocators.
 
 mod description;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use heapdrome_engine::Engine;
@@ -19,10 +18,11 @@ use crate::{output, progress};
 use description::{described, list};
 pub use heapdrome_engine::allocators::{Names, failure};
 
-/// Runs the requested action.
+/// Runs the requested action on allocators.
 ///
 /// # Errors
-/// Returns an error if a name is unknown, a build fails, or a check finds a fault.
+/// Returns an error if a name or a library is unusable, the list of allocators cannot be read or
+/// written, a build fails, or a check finds a fault.
 pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let mut registry = engine.registry()?;
@@ -97,30 +97,14 @@ fn check(
     names: &[String],
     level: Level,
 ) -> Result<(), Failure> {
-    let known = Names::new(registry, engine);
+    let names = Names::new(registry, engine).expand(names)?;
+    output::tell("preparing the programs that check an allocator");
     let checks = Checks::prepare(&engine.folders.cache, level).map_err(failure)?;
     let mut broken = Vec::new();
-    for name in known.expand(names)? {
-        let entrant = known.ready(&name)?;
-        let results = checks.run(&entrant).map_err(failure)?;
-        let mut text = format!("{name}\n");
-        let longest = results.iter().map(|result| result.program.len()).max();
-        let width = longest.unwrap_or_default().max(16) + 2;
-        for result in &results {
-            let _ = writeln!(
-                text,
-                "  {:<width$}{}",
-                result.program,
-                outcome_words(result)
-            );
-        }
-        if results
-            .iter()
-            .any(|result| result.outcome != CheckOutcome::Passed)
-        {
+    for name in names {
+        if !check_one(registry, engine, &checks, &name)? {
             broken.push(name);
         }
-        output::print(text.as_bytes())?;
     }
     match broken.as_slice() {
         [] => Ok(()),
@@ -131,6 +115,31 @@ fn check(
     }
 }
 
+/// Runs the checks under one allocator, and prints each result at once. Returns whether all checks
+/// passed.
+fn check_one(
+    registry: &Registry,
+    engine: &Engine,
+    checks: &Checks,
+    name: &str,
+) -> Result<bool, Failure> {
+    let entrant = Names::new(registry, engine).ready(name)?;
+    output::print(format!("{name}\n").as_bytes())?;
+    let longest = checks.names().map(str::len).max();
+    let width = longest.unwrap_or_default().max(16) + 2;
+    let (mut passed, mut printed) = (true, Ok(()));
+    let ran = checks.run(&entrant, |result| {
+        let text = format!("  {:<width$}{}\n", result.program, outcome_words(&result));
+        if printed.is_ok() {
+            printed = output::print(text.as_bytes());
+        }
+        passed &= result.outcome == CheckOutcome::Passed;
+    });
+    printed?;
+    ran.map_err(failure)?;
+    Ok(passed)
+}
+
 fn outcome_words(result: &CheckResult) -> String {
     let outcome = match &result.outcome {
         CheckOutcome::Passed => "passed".to_owned(),
@@ -138,10 +147,17 @@ fn outcome_words(result: &CheckResult) -> String {
         CheckOutcome::Hung(limit) => format!("HUNG: did not end within {} s", limit.as_secs()),
         CheckOutcome::NotServed(why) => format!("NOT SERVED: {why}"),
     };
-    if result.notes.is_empty() {
-        outcome
-    } else {
-        format!("{outcome} ({})", result.notes.join("; "))
+    let outcome = match result.notes.as_slice() {
+        [] => outcome,
+        notes => format!("{outcome} ({})", notes.join("; ")),
+    };
+    match result.outcome {
+        CheckOutcome::Passed | CheckOutcome::NotServed(_) => outcome,
+        CheckOutcome::Broke(_) | CheckOutcome::Hung(_) => format!(
+            "{outcome}\n    source: {}\n    again:  {}",
+            result.source.display(),
+            result.again
+        ),
     }
 }
 

@@ -10,7 +10,8 @@ impl RaceArguments {
     /// Splits the command into words if it was given as one shell line.
     ///
     /// # Errors
-    /// Returns an error if that line needs a shell; the message contains the command line to type.
+    /// Returns an error if that line has an unclosed quote or needs a shell. If it needs a shell,
+    /// the message contains the command line to type.
     pub fn settled(mut self) -> Result<Self, Failure> {
         self.typed = self.command.len();
         let [line] = self.command.as_slice() else {
@@ -25,13 +26,13 @@ impl RaceArguments {
         Ok(self)
     }
 
-    /// Returns heapdrome's arguments, with `--` before the command.
+    /// Returns heapdrome's arguments, with `--` before the command, which is split into words.
     pub fn asked(&self) -> Vec<String> {
         asked(&words(), self.typed, &self.command)
     }
 }
 
-/// Returns the words of heapdrome's command line after its name.
+/// Returns the arguments of heapdrome, without the program's name.
 fn words() -> Vec<String> {
     std::env::args().skip(1).collect()
 }
@@ -61,7 +62,7 @@ fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
         let words = ["heapdrome"]
             .into_iter()
             .chain(own.iter().map(String::as_str));
-        // Error messages have one line.
+        // An error message is a single line, so `LINES` replaces several lines.
         let shown = if line.contains('\n') { "LINES" } else { line };
         let words = words.chain(["--", "sh", "-c", shown]);
         let typed = shlex::try_join(words).unwrap_or_else(|_| "sh -c LINE".to_owned());
@@ -77,7 +78,8 @@ fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     })
 }
 
-/// Returns the first syntax in `line` that needs a shell; quoted characters need none.
+/// Returns the first syntax in `line` that needs a shell. Characters in single quotes and after a
+/// backslash need none; in double quotes only `$` and the backquote do.
 fn shell_syntax(line: &str) -> Option<String> {
     let mut quote = None;
     let mut at_start = true;
@@ -105,7 +107,8 @@ fn shell_syntax(line: &str) -> Option<String> {
     assignment(line)
 }
 
-/// Returns a variable that is set before the program, such as `A=1 program`.
+/// Returns the beginning of a variable assignment that precedes the program, such as `A=` of
+/// `A=1 program`.
 fn assignment(line: &str) -> Option<String> {
     let word = line.split_whitespace().next()?;
     let (name, _) = word.split_once('=')?;
@@ -126,8 +129,8 @@ mod tests {
 
     type Words = Vec<String>;
 
-    /// Returns the command and the allocators of this command line, and the form of the command
-    /// that results record.
+    /// Returns three parts of a command line: the command, the allocators, and heapdrome's
+    /// arguments as a result records them.
     fn race(line: &str) -> Result<(Words, Words, Words), String> {
         let words = words_of(line);
         let parsed = Arguments::try_parse_from(["heapdrome".to_owned()].iter().chain(&words));

@@ -26,16 +26,17 @@ Exit status:
 
 See also docs/ci.md.";
 
-/// `heapdrome compare`.
+/// Arguments of `heapdrome compare`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArguments {
     /// The old result, as written by --json of race, suite or survive, optionally compressed by
-    /// gzip; `-` reads one of the two from standard input
-    #[arg(value_name = "OLD.json")]
+    /// gzip; `-` reads one of the two from standard input; `latest` or the name of a race reads a
+    /// stored race
+    #[arg(value_name = "OLD")]
     pub old: PathBuf,
     /// The new result, of the same command or suite
-    #[arg(value_name = "NEW.json")]
+    #[arg(value_name = "NEW")]
     pub new: PathBuf,
     /// Exit with status 1 if this change is confirmed; may be repeated
     #[arg(long, value_name = "'ALLOCATOR FIGURE > PERCENT'")]

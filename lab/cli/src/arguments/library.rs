@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// `heapdrome trace library`.
+/// Arguments of `heapdrome trace library`.
 #[derive(Args, Debug)]
 pub struct LibraryArguments {
     /// The traces to record [default: all]

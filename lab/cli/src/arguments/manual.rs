@@ -24,7 +24,7 @@ Save the output where your shell searches for completions: for bash into
 ~/.local/share/bash-completion/completions/heapdrome, for fish into
 ~/.config/fish/completions/heapdrome.fish, for zsh into _heapdrome in a folder of $fpath.";
 
-/// `heapdrome man`.
+/// Arguments of `heapdrome man`.
 #[derive(Args, Debug)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArguments {
@@ -40,7 +40,7 @@ pub struct ManArguments {
     pub markdown: bool,
 }
 
-/// `heapdrome completions`.
+/// Arguments of `heapdrome completions`.
 #[derive(Args, Debug)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArguments {

@@ -41,7 +41,7 @@ pub use survive::SurviveArguments;
 #[derive(Debug, Parser)]
 #[command(name = "heapdrome", version, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The action.
+    /// Requested subcommand.
     #[command(subcommand)]
     pub action: Action,
 }
@@ -124,7 +124,7 @@ pub enum Action {
     Completions(CompletionsArguments),
 }
 
-/// `heapdrome show`.
+/// Arguments of `heapdrome show`.
 #[derive(Args, Debug)]
 pub struct ShowArguments {
     /// The result, as written by --json of race, suite, survive or paging, optionally compressed by
@@ -141,12 +141,12 @@ pub struct ShowArguments {
     /// Print everything that was recorded of one entrant, beside the baseline, and why it is better
     #[arg(long, value_name = "NAME", conflicts_with_all = ["full", "deploy", "json", "csv", "markdown", "redact"])]
     pub entrant: Option<String>,
-    /// Destinations of other forms.
+    /// Destinations of the result in other forms.
     #[command(flatten)]
     pub output: OutputArguments,
 }
 
-/// `heapdrome allocators`.
+/// Arguments of `heapdrome allocators`.
 #[derive(Args, Debug)]
 pub struct AllocatorsArguments {
     /// The action; the default is `list`.
@@ -197,7 +197,7 @@ pub enum AllocatorsAction {
     },
 }
 
-/// `--level` of `heapdrome allocators check`.
+/// Thoroughness of `heapdrome allocators check`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckLevel {
     /// Six programs that test what every program relies on: a few seconds
@@ -216,7 +216,7 @@ impl From<CheckLevel> for Level {
     }
 }
 
-/// `heapdrome exec`.
+/// Arguments of `heapdrome exec`.
 #[derive(Args, Debug)]
 pub struct ExecArguments {
     /// The allocator: a name or the path of a shared object
@@ -227,7 +227,7 @@ pub struct ExecArguments {
     pub command: Vec<String>,
 }
 
-/// `heapdrome workloads`.
+/// Arguments of `heapdrome workloads`.
 #[derive(Args, Debug)]
 pub struct WorkloadsArguments {
     /// The action; the default is `list`.
@@ -253,7 +253,7 @@ pub enum WorkloadsAction {
     },
 }
 
-/// `heapdrome suite`.
+/// Arguments of `heapdrome suite`.
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
     /// The suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, or `all` of these; lgalloc
@@ -308,7 +308,7 @@ impl SuiteArguments {
     }
 }
 
-/// `heapdrome doctor`.
+/// Arguments of `heapdrome doctor`.
 #[derive(Args, Debug)]
 pub struct DoctorArguments {
     /// Also check that heapdrome's own memory does not affect what it measures
@@ -316,10 +316,10 @@ pub struct DoctorArguments {
     pub self_test: bool,
 }
 
-/// `heapdrome cache`.
+/// Arguments of `heapdrome cache`.
 #[derive(Args, Debug)]
 pub struct CacheArguments {
-    /// The action.
+    /// Requested action.
     #[command(subcommand)]
     pub action: CacheAction,
 }

@@ -11,10 +11,10 @@ use heapdrome_schema::{Bytes, Order};
 use super::output::OutputArguments;
 use crate::values::duration;
 
-/// `heapdrome paging`.
+/// Arguments of `heapdrome paging`.
 #[derive(Args, Debug)]
 pub struct PagingArguments {
-    /// The experiment.
+    /// Requested experiment, or an action on the swap.
     #[command(subcommand)]
     pub action: PagingAction,
 }
@@ -60,7 +60,7 @@ pub struct CommonArguments {
     pub data: Option<PathBuf>,
 }
 
-/// `heapdrome paging throughput`.
+/// Arguments of `heapdrome paging throughput`.
 #[derive(Args, Debug)]
 pub struct ThroughputArguments {
     /// Numbers of threads
@@ -126,7 +126,7 @@ pub struct PagingSuiteArguments {
 /// Options of experiments in swap.
 #[derive(Args, Debug)]
 pub struct SwapArguments {
-    /// The swap.
+    /// Swap to create before the experiment.
     #[command(flatten)]
     pub make: MakeSwap,
     /// Holder of the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that are
@@ -159,24 +159,24 @@ pub struct RandomArguments {
     /// Number of readers
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     pub threads: usize,
-    /// Further options.
+    /// Options of experiments in swap.
     #[command(flatten)]
     pub swap: SwapArguments,
 }
 
-/// `heapdrome paging strategies`.
+/// Arguments of `heapdrome paging strategies`.
 #[derive(Args, Debug)]
 pub struct StrategyArguments {
     /// Numbers of reads that a thread prefetches ahead, one strategy for each; with eight readers
     /// only the first [default: 32 and 128]
     #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = ahead)]
     pub ahead: Vec<usize>,
-    /// Further options.
+    /// Options of the random reads.
     #[command(flatten)]
     pub random: RandomArguments,
 }
 
-/// `heapdrome paging ratio-sweep`.
+/// Arguments of `heapdrome paging ratio-sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArguments {
     /// Size of the working set [default: 4G; 512M with --quick]
@@ -189,7 +189,7 @@ pub struct SweepArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", default_value = "1",
           value_parser = threads)]
     pub threads: Vec<usize>,
-    /// Further options.
+    /// Options of experiments in swap.
     #[command(flatten)]
     pub swap: SwapArguments,
 }

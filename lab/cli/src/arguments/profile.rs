@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// `heapdrome profile`.
+/// Arguments of `heapdrome profile`.
 #[derive(Args, Debug)]
 pub struct ProfileArguments {
     /// The trace, as `heapdrome record` wrote it; `library:NAME` is a built-in trace, `-`

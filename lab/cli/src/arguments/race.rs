@@ -14,14 +14,15 @@ use crate::values::{
     processors, sweep, work,
 };
 
-/// `heapdrome race`.
+/// Arguments of `heapdrome race`.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {
     /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (already
-    /// on this machine), `hardened`, `all`
+    /// on this machine, without variants that only change settings), `hardened`, `all`
     ///
-    /// Without this option the group `default` races: `system`, `elfmalloc`, `jemalloc`,
+    /// Each of them, with its settings, is an entrant of the race. Without this option the group
+    /// `default` races: `system`, `elfmalloc`, `jemalloc`,
     /// `mimalloc2`, `mimalloc3`, `rpmalloc`, and `system-huge` if applicable. Missing ones are
     /// built, or left out if that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
@@ -87,7 +88,7 @@ pub struct RaceArguments {
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, requires = "serve")]
     pub idle: Option<Duration>,
     /// Figure that the command prints. The number is what the first group of REGEX matches, or the
-    /// whole match if there is no group
+    /// whole match if there is no group. Lower is better, unless NAME:higher says otherwise
     #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
     pub metrics: Vec<MetricArgument>,
     /// Seed of the order of rounds and of every other draw [default: from the clock]
@@ -117,13 +118,14 @@ pub struct RaceArguments {
 }
 
 impl RaceArguments {
-    /// Returns the allocator with which the others are compared, if the command chooses none
-    /// itself.
+    /// Returns the requested baseline, or `system`. The race has another default if the command
+    /// chooses an allocator itself.
     pub fn baseline(&self) -> &str {
         self.baseline.as_deref().unwrap_or("system")
     }
 
-    /// Returns whether the options request several races, or values of a parameter of the command.
+    /// Returns whether the options request a sweep: several numbers of threads, values of
+    /// `--sweep`, or a number of threads for a command.
     pub fn is_sweep(&self) -> bool {
         let several = self.threads.len() > 1 || !self.sweeps.is_empty();
         several || !self.threads.is_empty() && self.workload.is_none()
@@ -161,7 +163,7 @@ pub struct StoppingArguments {
 }
 
 impl StoppingArguments {
-    /// Returns whether any limit is set.
+    /// Returns whether any option of the stopping rule is set, except `--warmup`.
     pub fn is_given(&self) -> bool {
         let rounds = [self.rounds, self.min_rounds, self.max_rounds];
         let of_rounds = rounds.iter().any(Option::is_some);

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::sampling::{sample, stacks};
 use crate::values::duration;
 
-/// `heapdrome record`.
+/// Arguments of `heapdrome record`.
 #[derive(Args, Debug)]
 pub struct RecordArguments {
     /// The trace to write

@@ -7,7 +7,7 @@ use heapdrome_replay::{Speed, Touch};
 
 use crate::values::{speed, touch};
 
-/// `heapdrome replay`.
+/// Arguments of `heapdrome replay`.
 #[derive(Args, Debug)]
 pub struct ReplayArguments {
     /// The trace, as `heapdrome record` wrote it; `library:NAME` is a built-in trace, see

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
-/// `heapdrome report`.
+/// Arguments of `heapdrome report`.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
     /// The results, as written by --json of race, suite, survive or paging, optionally compressed
-    /// by gzip; `-` reads one from standard input; or one folder, for every result in it
-    #[arg(required = true, value_name = "RESULT.json")]
+    /// by gzip; `-` reads one from standard input; `latest` or the name of a race reads a stored
+    /// race; or one folder, for every result in it
+    #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// The page to write; `-` prints it. For a folder of results: a folder for their pages and an
     /// index, which must be new, empty, or written by an earlier report
@@ -24,12 +25,13 @@ pub struct ReportArguments {
     pub redact: bool,
 }
 
-/// `heapdrome plot`.
+/// Arguments of `heapdrome plot`.
 #[derive(Args, Debug)]
 pub struct PlotArguments {
     /// The results, as written by --json of race, suite, survive or paging, optionally compressed
-    /// by gzip; `-` reads one from standard input
-    #[arg(required = true, value_name = "RESULT.json")]
+    /// by gzip; `-` reads one from standard input; `latest` or the name of a race reads a stored
+    /// race
+    #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// The folder for the plots, which is created if missing
     #[arg(short, long, value_name = "FOLDER")]

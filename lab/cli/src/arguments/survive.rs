@@ -6,7 +6,7 @@ use super::output::OutputArguments;
 use super::paging::MakeSwap;
 use crate::values::percentage;
 
-/// `heapdrome survive`.
+/// Arguments of `heapdrome survive`.
 #[derive(Args, Debug)]
 pub struct SurviveArguments {
     /// The command, with its arguments
@@ -16,7 +16,7 @@ pub struct SurviveArguments {
     /// `default`, as there
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
-    /// The swap.
+    /// Swap to create before the search.
     #[command(flatten)]
     pub make: MakeSwap,
     /// Number of runs that must all finish under a limit; fewer than three show no slowdown

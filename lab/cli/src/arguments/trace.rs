@@ -15,10 +15,10 @@ use super::race::RunArguments;
 use crate::values::{duration, duration_or_none, touch};
 use shrink::ShrinkArguments;
 
-/// `heapdrome trace`.
+/// Arguments of `heapdrome trace`.
 #[derive(Args, Debug)]
 pub struct TraceArguments {
-    /// The action.
+    /// Requested action.
     #[command(subcommand)]
     pub action: TraceAction,
 }
@@ -51,7 +51,7 @@ pub enum TraceAction {
     Shrink(ShrinkArguments),
 }
 
-/// `heapdrome trace check`.
+/// Arguments of `heapdrome trace check`.
 #[derive(Args, Debug)]
 pub struct CheckArguments {
     /// The trace
@@ -91,7 +91,7 @@ pub struct CheckArguments {
     pub output: OutputArguments,
 }
 
-/// `heapdrome trace cut`.
+/// Arguments of `heapdrome trace cut`.
 #[derive(Args, Debug)]
 pub struct CutArguments {
     /// The trace
@@ -108,7 +108,7 @@ pub struct CutArguments {
     pub output: TraceOutput,
 }
 
-/// `heapdrome trace merge`.
+/// Arguments of `heapdrome trace merge`.
 #[derive(Args, Debug)]
 pub struct MergeArguments {
     /// The traces, two or more
@@ -130,7 +130,7 @@ pub struct TraceOutput {
     pub force: bool,
 }
 
-/// `heapdrome trace export`.
+/// Arguments of `heapdrome trace export`.
 #[derive(Args, Debug)]
 pub struct ExportArguments {
     /// The trace

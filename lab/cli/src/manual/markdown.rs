@@ -102,14 +102,15 @@ fn spelling(arg: &Arg) -> String {
     spelling.trim().to_owned()
 }
 
-/// Returns a help text on one line, with all characters escaped that have a meaning in a Markdown
-/// table.
+/// Returns a help text on one line, with `<br>` between its paragraphs, and escaped as in
+/// [`one_line`].
 fn escaped(text: &str) -> String {
     let paragraphs: Vec<String> = text.split("\n\n").map(one_line).collect();
     paragraphs.join("<br>")
 }
 
-/// Returns a paragraph on one line, escaped.
+/// Returns a paragraph on one line. Escapes vertical bars everywhere and, outside code, angle
+/// brackets, square brackets, asterisks and underscores.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut escaped = String::new();

@@ -19,7 +19,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Returns the duration of each cell.
+/// Returns the duration of each cell in each round.
 fn seconds(common: &CommonArguments) -> Duration {
     let usual = Duration::from_secs(if common.quick { 1 } else { 5 });
     common.time.unwrap_or(usual)
@@ -39,7 +39,7 @@ fn files(common: &CommonArguments) -> Destinations<'_> {
     Destinations::of(&common.output).and("--data", common.data.as_deref())
 }
 
-/// Opens the lab if everything requested can be written.
+/// Opens the lab. Fails early if a requested file could not be written later.
 fn opened<'a>(common: &CommonArguments, engine: &'a Engine) -> Result<Opened<'a>, Failure> {
     files(common).check(&[])?;
     output::refuse_csv(&common.output, "the paging lab")?;
@@ -100,7 +100,8 @@ fn in_swap(
 /// Runs the throughput benchmark.
 ///
 /// # Errors
-/// Returns an error if nothing could be measured or written.
+/// Returns an error if nothing could be measured, an allocator is missing, or something could not
+/// be written.
 pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let common = &arguments.common;
     let engine = progress::engine()?;
@@ -125,10 +126,12 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     )
 }
 
-/// Measures random reads, and regions that return from swap.
+/// Measures random reads from a working set larger than memory, and the reuse of swapped-out
+/// regions.
 ///
 /// # Errors
-/// Returns an error of one line if swap, rights or a limit are missing.
+/// Returns an error of one line if an allocator, swap, rights or a limit is missing, nothing could
+/// be measured, or something could not be written.
 pub fn random(arguments: &RandomArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let swap = &arguments.swap;
@@ -173,7 +176,7 @@ pub fn ratio_sweep(arguments: &SweepArguments) -> Result<(), Failure> {
     in_swap("lgalloc ratio-sweep", swap, &engine, cells)
 }
 
-/// Measures the benefit of advice.
+/// Measures the benefit of prefetching and of advice to the kernel (`madvise`).
 ///
 /// # Errors
 /// Returns the errors of [`random`].

@@ -13,7 +13,8 @@ use crate::{output, progress};
 /// Runs the requested experiment or action.
 ///
 /// # Errors
-/// Returns an error of one line that names a missing requirement and the remedy.
+/// Returns an error of one line if a requirement is missing, nothing could be measured, or
+/// something could not be written.
 pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     match &arguments.action {
         PagingAction::Check => check(),

@@ -25,7 +25,8 @@ pub use resume::origin;
 ///
 /// # Errors
 /// Returns an error with the exit status that `heapdrome --help` documents. All measurements until
-/// then have been printed and written.
+/// then have been written. They have also been printed if the race ended or was interrupted after a
+/// round.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[])?;
     let engine = progress::engine()?;
@@ -55,7 +56,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     let has_answer = match &ended {
         Ok(Ended::Done(_)) => true,
         Err(Failure::Interrupted) => result.rounds > 0,
-        // One line is enough.
+        // After any other end, the race has no valid answer, so only the error message is printed.
         _ => false,
     };
     match has_answer {

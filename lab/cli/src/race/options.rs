@@ -106,7 +106,7 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
         ("--max-time", asked.max_time.is_some()),
         ("--precision", asked.precision.is_some()),
     ];
-    // For a workload --quick also reduces the work.
+    // For a workload, --quick also reduces the work, so it may be combined with a limit.
     if let Some((option, _)) = limits.into_iter().find(|(_, given)| *given)
         && arguments.quick
         && arguments.workload.is_none()
@@ -167,7 +167,7 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     Ok(judged)
 }
 
-/// Returns the name of a figure on the command line.
+/// Returns a figure's name as a user types it on the command line.
 fn shown(figure: &str) -> &str {
     let common = JUDGED.iter().find(|(_, name)| *name == figure);
     common.map_or(figure, |(short, _)| short)

@@ -14,7 +14,7 @@ const WITH_BRACES: [&str; 8] = [
     "awk", "gawk", "mawk", "nawk", "jq", "xargs", "parallel", "fd",
 ];
 
-/// Shells: programs with command lines as arguments.
+/// Shells, whose arguments may be command lines.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
 /// Prints hints about placeholders without a value.
@@ -62,7 +62,8 @@ fn filled(arguments: &RaceArguments) -> Vec<&str> {
     swept.chain(threads).collect()
 }
 
-/// Returns the command, and commands such as `--prepare`, each as words.
+/// Returns the command, and commands such as `--prepare`, each with its name in messages and its
+/// words. Omits lines with an unclosed quote.
 fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     let runs = &arguments.runs;
     let around = [
@@ -82,7 +83,8 @@ fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     command.into_iter().chain(around).collect()
 }
 
-/// Returns the names in braces of a command's words that are not among `filled`, each once.
+/// Returns the names in braces of a command's words that are not among `filled`, each once. Returns
+/// none if one of the words is a program that uses braces itself.
 fn unfilled(words: &[String], filled: &[&str]) -> Vec<String> {
     let own = |word: &String| WITH_BRACES.contains(&file_name(word));
     if words.iter().any(own) {

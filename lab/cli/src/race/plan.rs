@@ -11,7 +11,7 @@ use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::replay;
 
-/// Creates the plan.
+/// Creates the plan of a race from the command line.
 ///
 /// # Errors
 /// Returns an error if an option, a name or a file is invalid, or a requested allocator cannot be
@@ -24,8 +24,8 @@ pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Fa
         workload = workload.map(|one| one.with_threads(threads)).transpose()?;
         options.pin = placement::processors(threads);
     }
-    if let (Some(first), None) = (arguments.command.first(), &workload) {
-        check_command(first, &options)?;
+    if workload.is_none() {
+        check_command(&arguments.command, &options)?;
     }
     placeholders::hint(arguments);
     let wanted = Wanted {

@@ -14,23 +14,24 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
 
-/// Race that continues.
+/// Race that is ready to run: a new one, or an interrupted one.
 pub struct TakenUp {
-    /// The race.
     pub contest: Contest,
-    /// Keeps the resources of the workload locked.
+    /// The prepared workload, which keeps its resources locked.
     pub workload: Option<Ready>,
     /// Destinations of the result.
     pub output: OutputArguments,
 }
 
-/// Opens the race in `folder` to continue it, and prints its name. Limits in `arguments` replace
-/// those of the race. The result goes to the files that `arguments` name, otherwise to the files
-/// that the race was originally asked to write.
+/// Opens the race in `folder` to continue it, and prints its name unless it has ended. Limits in
+/// `arguments` replace those of the race. The result goes to the files that `arguments` name,
+/// otherwise to the files that the race was originally asked to write. The latter are not used if
+/// the race had ended or is part of a suite.
 ///
 /// # Errors
 /// Returns an error if the journal cannot be used, if it belongs to a sweep that an older heapdrome
-/// ran, or if one of the files cannot be written.
+/// ran, if one of the files cannot be written, if the limits contradict each other, or if the
+/// workload cannot be prepared.
 pub fn take_up(
     folder: &Path,
     arguments: &RaceArguments,
@@ -38,7 +39,8 @@ pub fn take_up(
 ) -> Result<TakenUp, Failure> {
     let output = &arguments.output;
     let mut contest = Contest::resume(folder, engine)?;
-    // The files of an ended race have already been written, and may contain a later result now.
+    // The files of an ended race have already been written, and may contain a later result now, so
+    // this command does not write them again.
     let output = match contest.is_finished() {
         true => output.clone(),
         false => {
@@ -68,7 +70,7 @@ pub fn read(asked: &[String]) -> Option<Action> {
     read.map(|arguments| arguments.action).ok()
 }
 
-/// Returns the kind of request that these arguments of heapdrome itself make.
+/// Returns the kind of request of a command line; `asked` are heapdrome's own arguments.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,

@@ -5,17 +5,17 @@ use heapdrome_schema::{Nanoseconds, Pace, Stopping};
 use crate::arguments::StoppingArguments;
 use crate::failure::Failure;
 
-/// Minimum number of rounds before a decision: fewer give no interval.
+/// Default minimum number of rounds before a decision: fewer give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
 /// Default maximum number of rounds. docs/statistics.md shows the error rates of a look after each
 /// round.
 const MOST_ROUNDS: u32 = 150;
 
-/// Difference below which a ratio does not matter.
+/// Difference below which a ratio does not matter, as a fraction.
 const MARGIN: f64 = 0.02;
 
-/// Precision of the races of a sweep.
+/// Default precision of the races of a sweep, as a fraction.
 const PRECISION: f64 = 0.01;
 
 /// Purpose of a race's rounds.
@@ -30,9 +30,9 @@ pub enum Aim {
 
 /// Returns the stopping rule of a race.
 ///
-/// Without a limit, a race ends once everything is decided, and no later than its pace allows.
-/// `--rounds` alone sets the exact number; `--precision` requests narrow intervals, so that no
-/// entrant leaves.
+/// Without a limit, a race ends once everything is decided, or after the time budget of its
+/// [`Pace`]. `--rounds` alone sets the exact number; `--precision` requests narrow intervals, so
+/// that no entrant leaves.
 ///
 /// # Errors
 /// Returns an error if the options contradict each other.

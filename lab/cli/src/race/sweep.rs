@@ -28,7 +28,8 @@ pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> 
 }
 
 /// Continues a sweep. Limits in `given` replace those of the sweep. The result goes to the files
-/// that `given` names, otherwise to the files that the sweep was originally asked to write.
+/// that `given` names, otherwise to the files that the sweep was originally asked to write, unless
+/// it had ended.
 ///
 /// # Errors
 /// Returns the errors of [`sweep`], and an error if the sweep cannot be continued.
@@ -42,7 +43,8 @@ pub fn go_on(whole: Whole, given: &RaceArguments, engine: &Engine) -> Result<(),
     };
     whole.enter_folder()?;
     let mut sweep = Sweep::new(request(&arguments)?, whole)?;
-    // The files of an ended sweep have already been written, and may contain a later result now.
+    // The files of an ended sweep have already been written, and may contain a later result now, so
+    // this command does not write them again.
     let output = match sweep.has_ended() {
         false => now.or(arguments.output.clone()),
         true => now,
@@ -65,7 +67,7 @@ fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), F
     ended.and_then(|()| sweep_outcome(&collection))
 }
 
-/// Returns the request of the command line.
+/// Returns the sweep that the command line requests.
 fn request(arguments: &RaceArguments) -> Result<SweepRequest, Failure> {
     let parameters = parameters(arguments);
     check_parameters(&parameters, arguments.runs.pin.is_some())?;

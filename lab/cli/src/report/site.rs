@@ -13,8 +13,8 @@ use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Name of the list of the files that heapdrome wrote into a folder. Only a folder with this list
-/// is written again.
+/// Name of the list of the files that heapdrome wrote into a folder. A folder with files is written
+/// again only if it has this list.
 const LIST: &str = ".heapdrome-pages";
 
 /// Name of the page that links to all others, without its extension.
@@ -24,8 +24,9 @@ const INDEX: &str = "index";
 /// name.
 ///
 /// # Errors
-/// Returns an error if there is no result or one is damaged, if the folder contains files that
-/// heapdrome did not write, or if a page cannot be written.
+/// Returns an error if there is no result or one is damaged, or if a page cannot be written. Also
+/// returns an error if the folder contains files but no list of heapdrome's pages, or if a page
+/// would replace another file and `--force` is not set.
 pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
     let site = arguments.output.as_path();
     refuse_stdout("--output", site)?;

@@ -11,7 +11,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress, race};
 
-/// Number of rounds without `--rounds`: with four entrants, the minimum for the randomisation test.
+/// Number of rounds without `--rounds` and `--quick`.
 const ROUNDS: u32 = 12;
 
 /// Number of rounds of `--quick`, the minimum for intervals.
@@ -61,7 +61,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     published.and_then(|()| outcome(&check))
 }
 
-/// Returns the settings of each run.
+/// Returns the settings of each run. Refuses options that a check does not support.
 fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
     let runs = &arguments.runs;
     let refused = [

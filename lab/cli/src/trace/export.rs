@@ -17,7 +17,7 @@ use crate::output;
 ///
 /// # Errors
 /// When the trace cannot be read or lacks the process, when it has several processes but the format
-/// supports one, or when the file cannot be written.
+/// supports one, when the file cannot be written, or when binary data would go to a terminal.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let (path, output) = (arguments.trace.as_path(), arguments.output.as_path());
     let mut source = Source::open(path)?;
@@ -52,7 +52,8 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the process to write: the requested one, or the only one that has operations.
+/// Returns the process to write: the requested one, or the only one that has operations. Fails if
+/// there is no such process.
 fn process(path: &Path, asked: Option<u32>) -> Result<u32, Failure> {
     let mut source = Source::open(path)?;
     let mut found = BTreeSet::new();

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use heapdrome_engine::workload::trace::built_in;
 use heapdrome_schema::{Bytes, Nanoseconds, grouped};
 use heapdrome_trace::{Architecture, Ending, ProcessSummary, Recording, Summary, summarize};
 
@@ -18,7 +19,12 @@ pub fn info(path: &Path) -> Result<(), Failure> {
     let mut source = Source::open(path)?;
     let summary = summarize(&mut source.reader).map_err(of(path))?;
     let reader = &source.reader;
-    let mut lines = recorded(reader.recording(), reader.architecture(), &summary);
+    let mut lines = vec![fact("command", command(path, reader.recording()))];
+    lines.extend(recorded(
+        reader.recording(),
+        reader.architecture(),
+        &summary,
+    ));
     lines.extend(sizes(&summary));
     lines.extend(stacks(reader.recording(), &summary));
     lines.push(String::new());
@@ -32,11 +38,20 @@ fn fact(label: &str, facts: impl std::fmt::Display) -> String {
     format!("{label:<12} {facts}")
 }
 
-fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> Vec<String> {
-    // Merged traces have several commands.
+/// Returns the recorded command. A built-in trace was recorded through a shell that prepared the
+/// program, and has the program's own command in its description.
+fn command(path: &Path, recording: &Recording) -> String {
+    if let Some(entry) = built_in(path) {
+        let lines: Vec<_> = entry.command.lines().collect();
+        return format!("{} ({})", lines.join("; "), entry.program);
+    }
+    // The command of a merged trace consists of several commands, separated by `&`.
     let commands = recording.command.split(|word| word == "&");
-    let command: Vec<_> = commands.map(quoted).collect();
-    let command = command.join(" & ");
+    let commands: Vec<_> = commands.map(quoted).collect();
+    commands.join(" & ")
+}
+
+fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> Vec<String> {
     let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(recording.began);
     let began = humantime::format_rfc3339_seconds(began);
     let machine = match machine {
@@ -44,18 +59,15 @@ fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> 
         Architecture::Aarch64 => "aarch64",
         Architecture::Other(_) => "an unknown processor",
     };
-    let mut lines = vec![
-        fact("command", command),
-        fact(
-            "recorded",
-            format!(
-                "{began} for {}, by heapdrome {}, on {machine} with pages of {}",
-                Nanoseconds(summary.last.0),
-                recording.heapdrome,
-                Bytes(recording.page_bytes),
-            ),
+    let mut lines = vec![fact(
+        "recorded",
+        format!(
+            "{began} for {}, by heapdrome {}, on {machine} with pages of {}",
+            Nanoseconds(summary.last.0),
+            recording.heapdrome,
+            Bytes(recording.page_bytes),
         ),
-    ];
+    )];
     if !recording.allocator.is_empty() {
         lines.push(fact("allocator", &recording.allocator));
     }
@@ -77,7 +89,7 @@ fn state(summary: &Summary) -> String {
         ),
         Ending::Complete(totals) => {
             let repaired = grouped(totals.repaired);
-            // A trace that was cut from another one lacks the time.
+            // A trace that was cut from another one lacks the collector's time.
             let time = match totals.collector_time {
                 0 => String::new(),
                 time => format!(

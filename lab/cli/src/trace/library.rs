@@ -21,7 +21,8 @@ const WIDTH: usize = 100;
 /// Prints the library's traces, or records them into a folder.
 ///
 /// # Errors
-/// If a name is unknown, a file exists or cannot be written, or nothing could be recorded.
+/// If a name is unknown, a file cannot be written or, without `--force`, already exists, nothing
+/// could be recorded, or the user interrupts.
 pub fn library(arguments: &LibraryArguments) -> Result<(), Failure> {
     match &arguments.output {
         Some(folder) => record_all(arguments, folder),

@@ -1,4 +1,5 @@
-//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces.
+//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces, and lists or
+//! records those of well-known programs.
 
 mod check;
 mod export;
@@ -21,10 +22,10 @@ use crate::destinations::{Destinations, refuse_overwriting};
 use crate::failure::Failure;
 use crate::output;
 
-/// Runs the requested action.
+/// Runs the requested action on traces.
 ///
 /// # Errors
-/// When a trace cannot be read, or something cannot be written.
+/// When a trace cannot be read, something cannot be written, or the action fails otherwise.
 pub fn trace(action: &TraceAction) -> Result<(), Failure> {
     match action {
         TraceAction::Info { trace } => info::info(trace),
@@ -66,7 +67,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns a failure that names the trace.
+/// Returns a function that converts an error of the trace at `path` into a failure that names it.
 fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
         Failure::Usage(match error {

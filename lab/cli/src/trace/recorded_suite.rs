@@ -1,5 +1,5 @@
 //! The suite of a folder of traces: the suite `traces` with the folder's traces in place of the
-//! carried ones.
+//! built-in traces.
 
 use std::fs::Permissions;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Name of the suite's file.
 pub(super) const FILE: &str = "suite.toml";
 
-/// First line of the file, by which heapdrome recognises its own.
+/// First line of the file, by which heapdrome recognises its own files.
 const FIRST: &str =
     "# Written by heapdrome trace library: the traces of this folder under every allocator.";
 
@@ -55,13 +55,13 @@ pub(super) fn write(folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the suite in which these traces are those of a folder.
+/// Returns the suite `traces` with the traces of these names replaced by those in `folder`.
 fn text<'a>(folder: &Path, names: impl Iterator<Item = &'a str>) -> String {
     let mut text =
         format!("{FIRST}\n{TRACES}").replacen("name = \"traces\"", "name = \"recorded-traces\"", 1);
     for name in names {
         let path = folder.join(format!("{name}.trace")).display().to_string();
-        // The path stands within quotation marks of TOML.
+        // Escape the path for a quoted TOML string.
         let path = path.replace('\\', r"\\").replace('"', "\\\"");
         text = text.replace(
             &format!("\"trace=library:{name}\""),

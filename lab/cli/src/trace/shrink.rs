@@ -27,7 +27,7 @@ const PRINTED: usize = 50;
 /// A replay that exceeds the limit counts as hung.
 const HUNG_TIMES: u32 = 4;
 
-/// Time that is added to the limit of every replay.
+/// Time that is added to the limit of every replay except that of the whole trace.
 const HUNG_MORE: Duration = Duration::from_secs(5);
 
 /// Time limit for the replay of the whole trace.
@@ -44,8 +44,9 @@ enum Stop {
 /// Shortens the trace, writes it and prints it.
 ///
 /// # Errors
-/// If the trace cannot be read, its replay does not fail, or the short one cannot be written. After
-/// an interrupt, the shortest trace found so far is written.
+/// If the trace cannot be read, the allocator cannot be found or built, a replay cannot run, the
+/// whole trace's replay does not fail, the short trace cannot be written, or the user interrupts.
+/// If the search itself is interrupted or fails, the shortest trace found so far is still written.
 pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
     let source = Source::named(&arguments.trace)?;
     let output = &arguments.output;
@@ -93,8 +94,8 @@ pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
 /// Way in which a replay fails. A shorter trace must fail in the same way.
 #[derive(PartialEq, Eq)]
 enum Kind {
-    /// The replay ended in this way, with these first words of its message, such as `wrong
-    /// content`.
+    /// The replay ended in this way. The text is the part of its message before the last colon,
+    /// such as `wrong content`.
     Ended(Ending, String),
     Hung,
 }
@@ -115,7 +116,7 @@ impl Kind {
     }
 }
 
-/// Replays of parts of a trace.
+/// Runner of replays of parts of a trace.
 struct Replays<'a> {
     arguments: &'a ShrinkArguments,
     environment: Vec<(String, String)>,

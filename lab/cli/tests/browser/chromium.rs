@@ -25,8 +25,8 @@ const LONGEST_FOLDER: usize = 32;
 /// Names of installed browsers.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Options that isolate the browser: no window, no sandbox (which root cannot use), no downloads,
-/// no name resolution.
+/// Options that isolate the browser: no window, no sandbox (which root cannot use), no downloads in
+/// the background, no name resolution.
 const FLAGS: [&str; 17] = [
     "--headless=new",
     "--remote-debugging-pipe",
@@ -66,7 +66,7 @@ pub struct Chromium {
     session: Option<String>,
     /// Events of the page that no test has requested yet, in order of arrival.
     events: VecDeque<Value>,
-    /// Its profile and home.
+    /// Profile and home of the browser.
     folder: tempfile::TempDir,
 }
 
@@ -81,8 +81,9 @@ pub fn installed() -> Option<PathBuf> {
     NAMES.iter().find_map(in_folders)
 }
 
-/// Creates a temporary folder in which the browser can create its socket,
-/// `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has at most 107 bytes.
+/// Returns the folder in which to create temporary folders. Its path is so short that the browser
+/// can create its socket, `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has
+/// at most 107 bytes.
 fn short_temporary_folder() -> PathBuf {
     let usual = std::env::temp_dir();
     match usual.as_os_str().len() <= LONGEST_FOLDER {
@@ -113,7 +114,8 @@ impl Chromium {
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path())
-            // The browser leaves temporary folders behind when it is killed.
+            // The browser leaves temporary folders behind when it is killed, so they are in the
+            // test's folder.
             .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -210,7 +212,7 @@ impl Chromium {
         }
     }
 
-    /// Returns all events of the page since the last call.
+    /// Returns and removes the stored events of the page.
     pub fn take_events(&mut self) -> Vec<Value> {
         // When this answer arrives, all earlier events have arrived, too.
         self.evaluate("0");
@@ -298,7 +300,8 @@ impl Chromium {
         self.media("", dark);
     }
 
-    /// Shows the page as `print` or on a screen, in light or dark mode.
+    /// Shows the page as on paper if `media` is `print`, or as on a screen if it is empty, in light
+    /// or dark mode.
     pub fn media(&mut self, media: &str, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -324,7 +327,7 @@ impl Chromium {
     }
 }
 
-/// Forwards each message until the browser closes its end.
+/// Forwards each message until the browser closes the pipe.
 fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
     let mut answers = BufReader::new(answers);
     loop {

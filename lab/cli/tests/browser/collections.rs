@@ -1,5 +1,5 @@
-//! The pages of collections: curves that the reader can hide by name, and folded races that behave
-//! like a race on its own page once they are opened.
+//! Tests of the pages of collections: the reader can hide curves by name, and a folded race behaves
+//! like a race on its own page once it is opened.
 
 use serde_json::Value;
 

@@ -27,7 +27,7 @@ fn all(race: &str, selector: &str) -> String {
     )
 }
 
-/// Returns the visible names in each table of entrants of a race, from the top.
+/// Returns an expression for the visible names in each table of entrants of a race, from the top.
 fn in_tables(race: &str) -> String {
     format!(
         "[...new Set({}.map(r => r.closest('table')))].map(t => [...t.tBodies[0].rows]\
@@ -36,7 +36,7 @@ fn in_tables(race: &str) -> String {
     )
 }
 
-/// Returns the visible names in a visible drawing with rows, from the top.
+/// Returns an expression for the visible names in a visible drawing with rows, from the top.
 fn drawn(drawing: &str) -> String {
     format!(
         "[...[...document.querySelectorAll({})].find(d => d.getClientRects().length > 0).querySelectorAll('g.row')]\
@@ -47,7 +47,7 @@ fn drawn(drawing: &str) -> String {
     )
 }
 
-/// Returns the metric whose drawings are shown in a race, or both if there are two.
+/// Returns an expression for the metrics whose drawings are shown in a race, separated by spaces.
 fn shown(race: &str) -> String {
     format!(
         "[...new Set({}.filter(p => p.getClientRects().length > 0).map(p => p.dataset.metric))].join(' ')",
@@ -60,7 +60,8 @@ fn said(browser: &mut Chromium, race: &str) -> Value {
     browser.evaluate(&format!("{}[0].textContent", all(race, ".said")))
 }
 
-/// Returns the names in the tables of entrants of a race, which are equal in all of them.
+/// Returns the names in a race's tables of entrants. Checks that all these tables have equal names
+/// in equal order.
 #[track_caller]
 fn tables(browser: &mut Chromium, race: &str) -> Vec<String> {
     let tables = browser.evaluate(&in_tables(race));
@@ -111,7 +112,7 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
     }
 }
 
-/// Checks that the drawing of the ranking is shown once, and needs no scrolling.
+/// Expression that is true if the drawing of the ranking is shown once, and needs no scrolling.
 const RANKING_FITS: &str = "(b => b.scrollWidth <= b.clientWidth && \
     [...b.children].filter(d => d.getClientRects().length > 0).length === 1)\
     (document.querySelector('.panel.chosen .scroll'))";
@@ -172,7 +173,7 @@ fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(said(browser, race), "Sorted by peak RSS, the best first.");
 }
 
-/// Drawings of a race with a row for each entrant.
+/// CSS selectors of the drawings with a row for each entrant.
 const DRAWINGS: [&str; 2] = [
     ".panel.chosen svg",
     "svg[aria-labelledby*='memory-timeline']",
@@ -208,7 +209,8 @@ fn hides(browser: &mut Chromium, race: &str, result: &Value) {
     }
 }
 
-/// Checks that another metric shows its own drawings, hides those of others, and changes the order.
+/// Checks that another metric shows its own drawings, hides those of the other metrics, and changes
+/// the order.
 fn switches(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(browser.evaluate(&shown(race)), "wall");
     let list = format!("{}[0]", all(race, "[data-control=metric]"));
@@ -385,7 +387,7 @@ fn the_raw_data_are_saved_as_they_were() {
         event["state"] == "completed"
     });
     let saved = site::read(&folder.join("race.json"));
-    // Both texts are too long to be printed by `assert_eq!`.
+    // `assert_eq!` would print both results, which are too long.
     assert!(saved == site::read(&result), "all of it is as it was");
     assert_ne!(saved["entrants"][0]["wall_s"]["samples"][0], Value::Null);
     site::quiet(&mut browser, &page);

@@ -1,4 +1,4 @@
-//! Pages on paper.
+//! Tests of pages on paper.
 
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use heapdrome_trace::{Frame, Operation, Record, Recording, Stack, Step, Time, Wr
 use crate::site::{self, Site};
 use crate::{SCREENS, fits};
 
-/// First of the addresses that belong to one stack each.
+/// First address that occurs in only one stack. Lower addresses are shared by several stacks.
 const OWN: u32 = 0x10000;
 
 /// Returns a trace of 40 stacks, the first of which requests half of the bytes.
@@ -50,7 +50,7 @@ fn trace() -> Vec<u8> {
     writer.finish().expect("finished")
 }
 
-/// The innermost function of the first stack, which is half as wide as the drawing.
+/// Expression for the innermost function of the first stack, which is half as wide as the drawing.
 const HALF: &str = "[...document.querySelectorAll('g.call')]\
     .find(c => c.querySelector('title').textContent.startsWith('0x10002: '))";
 

@@ -53,13 +53,13 @@ impl Site {
         path
     }
 
-    /// Returns heapdrome's page of results from the repository.
+    /// Returns the path of the page that heapdrome writes for stored results.
     pub fn page(&self, results: &[&str]) -> PathBuf {
         let results: Vec<PathBuf> = results.iter().map(|name| place_of(name)).collect();
         self.page_of(&results)
     }
 
-    /// Returns the page of these files.
+    /// Returns the path of the page that heapdrome writes for these files.
     pub fn page_of(&self, results: &[PathBuf]) -> PathBuf {
         let page = self.0.path().join("report.html");
         let mut report = self.heapdrome("report");
@@ -67,7 +67,7 @@ impl Site {
         page
     }
 
-    /// Returns the page of a trace.
+    /// Returns the path of the page that heapdrome writes for a trace.
     pub fn profile(&self, trace: &[u8]) -> PathBuf {
         let [source, page] = ["app.trace", "profile.html"].map(|name| self.0.path().join(name));
         std::fs::write(&source, trace).expect("a file can be written");
@@ -76,7 +76,7 @@ impl Site {
         page
     }
 
-    /// Returns a result as this heapdrome writes it, under its own name.
+    /// Returns the path of a stored result that this heapdrome has rewritten under the same name.
     pub fn written(&self, name: &str) -> PathBuf {
         let path = self.0.path().join(name);
         succeed(
@@ -109,7 +109,7 @@ fn place_of(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Returns the contents of a result from the repository.
+/// Returns the contents of a stored result.
 pub fn kept(name: &str) -> Value {
     read(&place_of(name))
 }
@@ -152,7 +152,8 @@ fn complaint(event: &Value, own: &str) -> Option<String> {
     match event["method"].as_str()? {
         "Network.requestWillBeSent" => {
             let address = about["request"]["url"].as_str()?;
-            // The page saves data through a blob that it creates.
+            // The page saves data through a blob that it creates, so an address of a blob is no
+            // request.
             let local = address == own || address.starts_with("blob:");
             (!local).then(|| format!("asked for {address}"))
         }

@@ -1,4 +1,5 @@
-//! A command that chooses an allocator itself races as it is, and is the baseline.
+//! Tests of commands that choose an allocator themselves. The entrant `as-is` runs such a command
+//! unchanged, and is the default baseline.
 
 use std::path::Path;
 
@@ -47,9 +48,10 @@ fn the_allocator_that_a_start_script_chooses_is_the_baseline() {
     assert_eq!(result["baseline"], "as-is");
     assert_eq!(baseline(&result)["allocator"], "as-is");
     is_served_by(row(&result, &sound), "libsound.so");
-    // A run that follows every block sets LD_PRELOAD, so the script would choose nothing.
+    // A run that follows every block would set LD_PRELOAD, and the script would then choose no
+    // allocator. So the entrant has no such run.
     assert!(named(&result, "as-is")["evidence"].is_null());
-    // Only the timed runs of the baseline use the slow library.
+    // Of the timed runs, only those of the baseline use the slow library.
     let versus = &named(&result, "system")["versus_baseline"]["wall_s"];
     assert_eq!(versus["verdict"], "faster", "{versus}");
     outcome.says(
@@ -144,7 +146,8 @@ fn debians_redis_runs_on_jemalloc_as_it_is() {
         eprintln!("skipped: no redis-server that links jemalloc");
         return;
     }
-    // The allocators of the fixtures lack malloc_usable_size, which redis calls.
+    // This race uses elfmalloc, because `malloc_usable_size` of the fixtures calls the next
+    // definition. In redis, that is jemalloc's, which does not know the fixtures' blocks.
     let (site, whole) = (Site::new(), Path::new("elfmalloc"));
     let settings = [
         "--serve",

@@ -1,4 +1,5 @@
-//! Unusable results, lists, caches and folders of the user: one clear line, and no partial output.
+//! Tests of unusable results, lists, caches and folders of the user. Each leads to one clear line,
+//! and to no partial output.
 
 use crate::support::{Site, allocator, program};
 
@@ -21,7 +22,7 @@ fn an_unknown_race_to_resume() {
     site.run(&["race", "--resume", "nosuch"])
         .complains(2, &["nosuch"]);
     site.run(&["race", "--resume", "../.."])
-        .complains(2, &["no race called"]);
+        .complains(2, &["no such race"]);
 }
 
 /// Returns a valid saved result, which a test then damages.

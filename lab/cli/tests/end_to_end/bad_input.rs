@@ -1,10 +1,12 @@
-//! Wrong usage and input: one clear line, the right exit status, and no partial output.
+//! Tests of wrong usage and input. Each leads to one clear line and the right exit status, and to
+//! no partial output.
 
 use std::path::Path;
 
 use crate::support::{Site, allocator, program};
 
-/// Returns the message of a race under a sound allocator, with `options` before the command.
+/// Checks that a race under a sound allocator fails with this status and a line that contains
+/// `words`. `options` precede the command.
 #[track_caller]
 fn race_complains(options: &[&str], command: &[&str], status: i32, words: &[&str]) {
     let site = Site::new();
@@ -20,7 +22,8 @@ fn race_complains(options: &[&str], command: &[&str], status: i32, words: &[&str
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
 
-/// Returns the message of a race whose allocator is a file with these contents.
+/// Checks that a race fails if its allocator is a file with these contents, and that the message
+/// contains `words`.
 #[track_caller]
 fn library_complains(content: &[u8], words: &[&str]) {
     let site = Site::new();

@@ -1,5 +1,5 @@
-//! The replay of a trace is checked against its program, and the verdicts of the trace's races show
-//! the outcome.
+//! Tests that `trace check` compares a replay with its program, and that the verdicts of the
+//! trace's races show the outcome.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn kept(site: &Site) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Returns the outcome in a property.
+/// Returns the verdict of a check on a property.
 fn agreement(check: &Value, property: &str) -> String {
     let all = check["fidelity"]["checks"].as_array().expect("comparisons");
     let one = all.iter().find(|one| one["property"] == property);
@@ -49,7 +49,8 @@ fn agreement(check: &Value, property: &str) -> String {
     agreement.expect("the property is compared").to_owned()
 }
 
-/// Races the replay of the trace, and returns the sound allocator's comparison in a figure.
+/// Races the replay of the trace, and returns the sound allocator's comparison with the baseline in
+/// a figure.
 fn raced(site: &Site, speed: &str, figure: &str) -> Value {
     let sound = allocator("");
     let options = ["--trace", TRACE, "--speed", speed, "--rounds", "5"];

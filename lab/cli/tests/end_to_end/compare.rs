@@ -1,4 +1,4 @@
-//! `heapdrome compare`: the changes, and the conditions that fail a build.
+//! Tests of `heapdrome compare`: the changes, and the conditions that fail a build.
 
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
 fn nothing_has_changed_between_a_race_and_itself() {
     let (_, outcome) = compared(|_| {}, &["--fail-if", "any wall > 5%"]);
     outcome.ends_with(0).tells("No change was shown");
-    // The interval of one hardened allocator is wider than 5%.
+    // The interval of one hardened allocator is wider than 5%, so the condition is not ruled out.
     outcome.tells("any wall > 5%: undecided");
 }
 
@@ -172,7 +172,8 @@ fn a_condition_that_nothing_could_confirm_is_refused() {
     outcome.complains(2, &["system peak_rss > 2%", told]);
 }
 
-/// Keeps this number of samples of a figure, or of every figure if its name is empty.
+/// Resizes the samples of a figure, or of every figure if the name is empty, to `runs`. Repeats the
+/// last sample if there are too few.
 fn cut(result: &mut Value, figure: &str, runs: usize) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     let figures = rows.iter_mut().filter_map(Value::as_object_mut).flatten();
@@ -217,7 +218,7 @@ fn a_figure_that_has_no_interval_in_any_race_is_refused() {
         "race with --rounds 5",
     );
     compare("five.json", "five.json", tree).ends_with(0);
-    // A failure needs no interval.
+    // A failure confirms a condition even without an interval.
     let rows = race["entrants"].as_array_mut().expect("rows");
     let own = rows.iter_mut().find(|row| row["allocator"] == "rpmalloc");
     own.expect("rpmalloc raced")["status"] = Value::from("failed");

@@ -1,5 +1,5 @@
-//! Results compressed by gzip: every command that reads a result also reads compressed ones, and
-//! output whose name ends in `.gz` is compressed.
+//! Tests of results compressed by gzip: every command that reads a result also reads compressed
+//! ones, and output whose name ends in `.gz` is compressed.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Suites in which an entrant stops once every target on it is decided.
+//! Tests of suites in which an entrant stops once every target on it is decided.
 //!
 //! The targets are on a figure that is equal under every allocator, so that no test depends on
 //! time: a ratio of 1 lies below 2, and never entirely on one side of 1.
@@ -13,8 +13,9 @@ use crate::support::{Outcome, Site, allocator};
 /// Remark on allocators that left the race before its end.
 const LEFT_EARLY: &str = "decided early, so not raced to the end: ";
 
-/// Suite of three allocators and two races. In the first race, `second` is decided immediately and
-/// `third` never; in the other, all are decided immediately.
+/// Creates a suite of three allocators and two races. In the race `open`, the minimum of five
+/// rounds decides `second`, and `third` is never decided. In the race `clear`, five rounds decide
+/// everything.
 fn suite(site: &Site) -> String {
     let copies = ["second.so", "third.so"].map(|name| {
         let copy = site.path(name);
@@ -69,8 +70,8 @@ fn rounds(result: &Value) -> Vec<[Value; 2]> {
     rows.iter().map(told).collect()
 }
 
-/// Expected rounds of the race in which the second allocator is decided and the third is not. No
-/// target compares the baseline or its twin, which come first.
+/// Returns the expected rounds of the race `open` for the baseline, its twin, `first`, `second` and
+/// `third`. No target compares the baseline or its twin, so they stop with `second`.
 fn expected() -> Vec<[Value; 2]> {
     let whole = || [json!(7), Value::Null];
     let short = || [json!(5), json!(5)];

@@ -1,4 +1,5 @@
-//! Destinations of results: no two in one file, `-` to standard output only.
+//! Tests of the destinations of results: no file receives two results, and standard output receives
+//! nothing except a result for `-`.
 
 use crate::saved::{self, RACE};
 use crate::support::{Outcome, Site, allocator, program};

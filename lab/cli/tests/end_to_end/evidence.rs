@@ -1,16 +1,17 @@
-//! Runs that follow every block, after the rounds, and the display of their findings.
+//! Tests of the runs that follow every block, after the rounds, and of the display of their
+//! findings.
 
 use std::path::Path;
 
 use crate::support::{Site, allocator, baseline, program, row};
 
-/// Options for enough rounds that a run follows every block. This requires that three typical runs
-/// fit into two seconds or half of the rounds' time. The median of five rounds is typical even if
-/// another program used the processor during one or two of them.
+/// Options for enough rounds that heapdrome adds a run that follows every block. It does so only if
+/// three typical runs fit into two seconds or half of the rounds' time. The median of five rounds
+/// stays typical even if another program uses the processor during one or two of them.
 const ENOUGH_ROUNDS: [&str; 2] = ["--rounds", "5"];
 
-/// Returns a shell line that runs `then` under the witness, except in the first two runs there.
-/// These are the proofs of the baseline and of one rival.
+/// Returns a shell line that runs `then` under the witness, except in the first two such runs,
+/// which are the proofs of the baseline and of one rival.
 fn after_the_proofs(then: &str) -> String {
     format!(
         "case $LD_PRELOAD in *heapdrome-witness*) echo >> watched; \

@@ -1,9 +1,10 @@
-//! Failing allocators and commands: the failure is reported with its kind and place, and the race
-//! continues.
+//! Tests of failing allocators and commands: the failure is reported with its kind and place, and
+//! the race continues.
 
 use crate::support::{Site, allocator, program, row};
 
-/// Races a broken allocator beside a sound allocator, and returns the broken allocator's row.
+/// Races a broken allocator beside a sound allocator, and returns the site, the broken allocator's
+/// row and the standard output.
 #[track_caller]
 fn beside_a_sound_one(fault: &str, options: &[&str]) -> (Site, serde_json::Value, String) {
     let (site, broken, sound) = (Site::new(), allocator(fault), allocator(""));
@@ -93,6 +94,8 @@ fn checks_of_an_allocator_say_what_broke() {
     let outcome = site.run(&["allocators", "check", crashing.to_str().expect("plain")]);
     outcome.says(1, &["check failed", "libcrashing.so"]);
     outcome.tells("BROKE");
+    outcome.tells("/basic_c.c");
+    outcome.tells("LD_PRELOAD=");
     assert!(!outcome.stdout.contains("errno-kept"), "{}", outcome.stdout);
     let strictly = ["allocators", "check", "--level", "strict"];
     let outcome = site.run(&[&strictly[..], &[crashing.to_str().expect("plain")]].concat());
@@ -106,7 +109,11 @@ fn checks_of_an_allocator_say_what_broke() {
 fn a_command_that_fails_only_where_it_is_traced_is_not_blamed() {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &[], &[&program(), "trace"]);
-    let words = ["fails under the witness", "cannot be traced", "one tracer"];
+    let words = [
+        "fails when heapdrome traces it",
+        "cannot be traced",
+        "one tracer",
+    ];
     outcome.says(3, &words);
 }
 

@@ -1,4 +1,5 @@
-//! Races that end when the judged figures are decided, and from which a beaten rival leaves early.
+//! Tests of races that end when the judged figures are decided, and that a beaten rival leaves
+//! early.
 //!
 //! The judged figure is printed by the command, so that no test depends on time: the baseline
 //! prints 1, and a rival the value in its settings.
@@ -35,7 +36,7 @@ fn site(rivals: &[(&str, &str)]) -> Site {
     site
 }
 
-/// Races these rivals, and returns the result and the outcome.
+/// Races these rivals, and returns the outcome and the result.
 fn race(site: &Site, rivals: &str, options: &[&str]) -> (Outcome, Value) {
     let mut words = vec![
         "race",
@@ -123,7 +124,7 @@ fn max_time_limits_all_that_follows_the_builds() {
     let (site, sound) = (Site::new(), allocator(""));
     let began = Instant::now();
     let command = ["sh", "-c", &format!("sleep 0.05; {}", program())];
-    // Without the limit, rounds and memory runs take 20 s and more each.
+    // Without the limit, the rounds and the memory runs would each take at least 15 s.
     let limits = [
         "--max-time",
         "6s",

@@ -1,5 +1,6 @@
-//! Leftovers of a paging lab that is killed while it has swap and control groups of its own. This
-//! needs root and a kernel that supports both; otherwise a test prints a line and passes.
+//! Tests of the leftovers of a paging lab that is killed while it has swap and control groups of
+//! its own. These tests need root and a kernel that supports both; otherwise a test prints a line
+//! and passes.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ fn swap_files(site: &Site) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the existing groups that ledgers of this site name.
+/// Returns the existing control groups that the ledgers of this site name.
 fn groups(site: &Site) -> Vec<PathBuf> {
     let folder = site.path(".local/state/heapdrome/paging");
     let ledgers = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -34,7 +35,7 @@ fn groups(site: &Site) -> Vec<PathBuf> {
     named.filter(|folder| folder.exists()).collect()
 }
 
-/// Waits until the experiment has swap and a group; returns whether it ever has.
+/// Waits until the experiment has swap and a group. Returns `false` if the experiment ends first.
 fn is_at_work(site: &Site, running: &mut Running) -> bool {
     let end = Instant::now() + PATIENCE;
     while running.is_running() {
@@ -47,8 +48,8 @@ fn is_at_work(site: &Site, running: &mut Running) -> bool {
     false
 }
 
-/// Cleans up once the lab is recognised as dead. A child that was being started when the lab was
-/// killed holds the lab's locks until it executes its program.
+/// Cleans up until nothing is kept, or [`PATIENCE`] is over. A child that was being started when
+/// the lab was killed holds the lab's locks until it executes its program.
 fn clean(site: &Site) -> Outcome {
     let end = Instant::now() + PATIENCE;
     loop {

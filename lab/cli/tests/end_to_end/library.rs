@@ -1,4 +1,4 @@
-//! The library of traces is listed, recorded, replayed and raced.
+//! Tests of the library of traces: its traces are listed, recorded, replayed and raced.
 
 use std::time::Duration;
 
@@ -142,7 +142,10 @@ fn built_in_traces_are_listed_and_replayed_by_name() {
     site.run(&["replay", "library:gti"])
         .complains(2, &["no such built-in trace: gti", "did you mean git?"]);
     site.run(&["trace", "library", "-o", "traces", "gti"])
-        .complains(2, &["no trace named gti", "did you mean git?"]);
+        .complains(
+            2,
+            &["no such trace in the library: gti", "did you mean git?"],
+        );
     assert!(!site.path("traces").exists());
 }
 

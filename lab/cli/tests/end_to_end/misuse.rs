@@ -1,4 +1,4 @@
-//! `heapdrome suite misuse`, with allocators that react to misuse as the test requires.
+//! Tests of `heapdrome suite misuse`, with allocators that react to misuse as the test requires.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn misuse(site: &Site, allocator: &Path, options: &[&str]) -> (Outcome, Value) {
     (outcome, serde_json::from_str(&text).unwrap_or(Value::Null))
 }
 
-/// Returns outcome, stage and message of a kind.
+/// Returns the outcome, the stage and the message of a kind of misuse.
 fn of<'a>(result: &'a Value, kind: &str) -> [&'a str; 3] {
     let runs = result["misuse"].as_array().expect("runs");
     let run = runs.iter().find(|run| run["kind"] == kind);

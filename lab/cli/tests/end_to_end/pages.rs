@@ -1,4 +1,5 @@
-//! Pages for all results in a folder, and the folder into which the pages are written.
+//! Tests of the pages for all results in a folder, and of the folder into which the pages are
+//! written.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The paging lab as a user runs it. Root, swap and control groups exist on some machines only, so
-//! a test checks properties that hold on all of them.
+//! Tests of the paging lab as a user runs it. Root, swap and control groups exist on some machines
+//! only, so a test checks properties that hold on all of them.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::Site;
 
-/// The unprivileged user of every Linux.
+/// Id of the user `nobody`, who has no privileges on any Linux.
 const NOBODY: u32 = 65534;
 
 fn ledgers(site: &Site) -> Vec<PathBuf> {
@@ -103,7 +103,7 @@ fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     site.file(".local/state/heapdrome/paging/1-1.ledger", text)
 }
 
-/// Plain files stand for the kernel's swap files and control groups.
+/// Plain files and a plain folder stand for the kernel's swap files and control group.
 #[test]
 fn what_a_ledger_names_is_removed_and_nothing_else() {
     let site = Site::new();
@@ -133,7 +133,7 @@ fn what_a_ledger_names_is_removed_and_nothing_else() {
     assert!(ledgers(&site).is_empty());
 }
 
-/// Its ledger is locked.
+/// A locked ledger stands for a running lab.
 #[test]
 fn what_a_running_lab_has_made_is_left_alone() {
     let site = Site::new();
@@ -243,7 +243,7 @@ fn a_suite_that_was_interrupted_or_killed_goes_on_where_it_stopped() {
         let outcome = running.wait();
         if signal == libc::SIGINT {
             outcome.ends_with(130);
-            // The command line of the call below.
+            // The message contains the command line that the call below runs.
             let how = "heapdrome suite lgalloc --quick --only thp --rounds 4 --resume 'a b.json'";
             assert!(outcome.stderr.contains(how), "{}", outcome.stderr);
             assert!(
@@ -319,7 +319,8 @@ fn without_rights_one_line_says_what_is_missing() {
     }
 }
 
-/// Checks the one part that needs neither a limit nor swap, and one that is omitted without them.
+/// Requests the only part that needs neither a limit nor swap, and a part that is omitted without
+/// them.
 #[test]
 fn without_rights_the_suite_runs_what_it_can() {
     let site = Site::new();

@@ -1,4 +1,5 @@
-//! Programs whose memory does not come from malloc: their rows show this, or they do not race.
+//! Tests of programs whose memory does not come from malloc: their rows show this, or they do not
+//! race.
 
 use std::path::Path;
 use std::process::Command;
@@ -83,7 +84,8 @@ fn memcached_keeps_its_items_in_slabs_of_its_own() {
         return;
     }
     let (site, sound) = (Site::new(), allocator(""));
-    // Other processes' tests use other ports.
+    // The port depends on the process id, so that concurrent tests in other processes rarely use
+    // the same one.
     let port = 20_000 + std::process::id() % 10_000;
     let load = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{port}; {{ for i in {{1..2000}}; do \

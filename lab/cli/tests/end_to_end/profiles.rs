@@ -1,4 +1,4 @@
-//! `heapdrome profile`: its output formats, and the traces and files that it cannot use.
+//! Tests of `heapdrome profile`: its output formats, and the traces and files that it cannot use.
 
 use heapdrome_trace::{
     Beginning, Finish, Operation, Process, Record, Recording, Step, Time, Writer,
@@ -6,7 +6,7 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Returns a trace of one program with this number of known operations.
+/// Returns a trace of one program with this number of operations, as [`step`] makes them.
 fn trace(operations: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],

@@ -1,4 +1,4 @@
-//! A row without a proof of its allocator is not ranked.
+//! Tests that a row without a proof of its allocator is not ranked.
 
 use std::fs;
 use std::path::Path;
@@ -254,9 +254,9 @@ fn an_allocator_of_the_users_own_is_kept_with_its_settings() {
     assert!(sound.exists(), "only the name is removed");
 }
 
-/// Returns all output on a race of `program` whose rival has a fault of its `operator new`. The
-/// fault is added to the plan in the journal, from which the result is recomputed. Only registry
-/// entries have such faults, and this machine may lack them.
+/// Returns all output on a race of `program` whose entrants have a fault of their `operator new`.
+/// The fault is added to the plan in the journal, from which the result is recomputed. Only
+/// registry entries have such faults, and this machine may lack them.
 fn shown_with_fault_of_new(program: &str) -> String {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &[], &[program]);

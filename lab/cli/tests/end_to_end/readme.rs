@@ -1,4 +1,4 @@
-//! The README and the page on reading a result contain heapdrome's actual output.
+//! Tests that the README and the page on reading a result contain heapdrome's actual output.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn blocks(document: &Path) -> Vec<String> {
 /// Returns the output of `heapdrome show` for a committed result.
 fn printed(result: &Path, options: &[&str]) -> String {
     let site = Site::new();
-    // A race that has just ended is shown under this name.
+    // `heapdrome show` prints a race that has just ended under the name `latest`.
     std::fs::copy(result, site.path("latest")).expect("a result");
     let mut show = site.command(&[&["show", "latest"], options].concat());
     show.env_remove("COLUMNS");

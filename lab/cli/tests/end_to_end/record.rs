@@ -1,4 +1,4 @@
-//! `heapdrome record`: the trace must describe exactly the calls that its program made.
+//! Tests of `heapdrome record`: the trace must describe exactly the calls that its program made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -74,7 +74,8 @@ impl Trace {
         blocks
     }
 
-    /// Returns the counted blocks of all processes.
+    /// Returns the numbers of counted blocks that all processes together made, freed, resized and
+    /// inherited. Other fields stay empty.
     pub fn all(&self) -> Blocks {
         let each = self
             .processes
@@ -90,7 +91,7 @@ impl Trace {
     }
 }
 
-/// Counted blocks.
+/// Statistics of the blocks of at least [`COUNTED`] bytes.
 #[derive(Debug, Default)]
 pub struct Blocks {
     pub made: usize,
@@ -130,7 +131,7 @@ impl Blocks {
     }
 }
 
-/// Records the program of the fixtures.
+/// Records the program of the fixtures with these arguments, and reads the trace.
 pub fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     let program = recorded_program();
     let mut all = vec!["record", "-o", "app.trace", "--", &program];
@@ -223,7 +224,7 @@ fn forked_processes_have_the_blocks_of_their_parents() {
     outcome.says(0, &["of 31 processes"]);
     assert_eq!(trace.processes.len(), 31);
     let all = trace.all();
-    // The parent makes one block, and each child makes one block.
+    // The parent makes one block and frees it, and each child makes one block.
     assert_eq!((all.made, all.freed), (21, 1));
     // Each child frees one block of its parent, and so does each grandchild.
     assert_eq!(all.inherited, 30);

@@ -1,5 +1,5 @@
-//! `heapdrome record` under other allocators: a trace has the program's calls, whichever allocator
-//! lies beneath the recorder.
+//! Tests of `heapdrome record` under other allocators: a trace has the program's calls, whichever
+//! allocator lies beneath the recorder.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const INSTALLED: [&str; 4] = [
     "libtcmalloc.so.4",
 ];
 
-/// Folders in which distributions install libraries.
+/// Returns the folders in which distributions install libraries.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let triple = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     ["/usr/local/lib", "/usr/lib64", "/usr/lib", &triple]
@@ -27,7 +27,8 @@ fn folders() -> impl Iterator<Item = PathBuf> {
         .into_iter()
 }
 
-/// Returns the libraries of other allocators that are here, and prints the names of the others.
+/// Returns the libraries of [`INSTALLED`] that are here, then those that [`FURTHER`] names. Prints
+/// the names of missing ones.
 fn installed() -> Vec<String> {
     let mut libraries = Vec::new();
     for name in INSTALLED {
@@ -44,14 +45,14 @@ fn installed() -> Vec<String> {
     libraries
 }
 
-/// A call: function, size, alignment, and the number of the block that it frees.
+/// A call: function, size, alignment, and the number of the block that it frees or resizes.
 type Call = (String, u64, u64, Option<u64>);
 
 /// The calls of a program, without those that load the allocator.
 struct Calls {
     /// The object that served the calls.
     allocator: String,
-    /// Requests before the program's first one.
+    /// Number of operations before the program's first request.
     loading: usize,
     program: Vec<Call>,
 }
@@ -95,7 +96,7 @@ impl Calls {
     }
 }
 
-/// How an allocator gets beneath the recorder.
+/// Way in which an allocator is loaded beneath the recorder.
 #[derive(Clone, Copy, Debug)]
 enum Beneath<'a> {
     /// By `-a`.
@@ -104,7 +105,7 @@ enum Beneath<'a> {
     Preloaded(&'a str),
 }
 
-/// Records the program in one of its ways.
+/// Records the program, which allocates in the given way.
 fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
     let program = recorded_program();
     let (options, preloaded) = match beneath {
@@ -119,7 +120,7 @@ fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
     Calls::read(&site.path("a.trace"))
 }
 
-/// Ways of the program in which one thread makes all calls.
+/// Arguments with which the program makes all calls in one thread.
 const WAYS: [&str; 2] = ["chain", "aligned"];
 
 #[test]
@@ -141,7 +142,8 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
             for beneath in [Beneath::Named(library), Beneath::Preloaded(library)] {
                 let calls = record(&site, way, beneath);
                 assert_eq!(&calls.allocator, library);
-                // An allocator in C++ loads libstdc++, which reserves memory for exceptions.
+                // An allocator in C++ loads libstdc++, which requests a reserve of memory for
+                // exceptions before the program's first request.
                 assert!(calls.loading <= 1, "{way}, {beneath:?}: {}", calls.loading);
                 assert!(calls.program == expected.program, "{way}, {beneath:?}");
             }
@@ -149,8 +151,8 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
     }
 }
 
-/// About 80 of the calls to delete are timed. The recorder calls the allocator for those, while it
-/// jumps to the allocator for all others.
+/// About 80 of the calls to delete are timed. The recorder calls the allocator for a timed call,
+/// and jumps to the allocator for any other call. In both cases, the trace must have one call.
 #[test]
 fn a_delete_that_jumps_to_free_is_one_call_even_if_it_is_timed() {
     let (site, allocator) = (Site::new(), forwarding_allocator());

@@ -1,5 +1,5 @@
-//! `heapdrome record` under difficult conditions: unusual programs, pipes, full disks, missing
-//! rights.
+//! Tests of `heapdrome record` under difficult conditions: unusual programs, pipes, full disks,
+//! missing rights.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -163,7 +163,7 @@ fn a_named_pipe_without_a_reader_is_refused() {
     outcome.complains(2, &["pipe is a named pipe that no process reads"]);
     assert_eq!(outcome.stdout, "");
     let reader = std::thread::spawn(move || std::fs::read(pipe));
-    // The reader may open the pipe after heapdrome has looked at it.
+    // The reader may open the pipe late, so the recording is repeated until the pipe has a reader.
     let patience = Instant::now() + Duration::from_secs(60);
     while site.run(&arguments).status != 0 {
         assert!(Instant::now() < patience, "the reader does not count");
@@ -251,7 +251,7 @@ fn a_trace_is_readable_after_its_collector_was_killed_and_the_program_goes_on() 
     }
     running.signal(libc::SIGKILL);
     running.wait();
-    // By then the program's rings are full, and no process reads them.
+    // After this pause, the program's rings are full, and no process reads them.
     std::thread::sleep(Duration::from_millis(200));
     site.file("end", "");
     while std::fs::read_to_string(&out).unwrap_or_default() != "ended by itself\n" {

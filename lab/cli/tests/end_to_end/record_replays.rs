@@ -1,5 +1,5 @@
-//! Generated traces whose replays are recorded. The recorded operations must equal the generated
-//! ones.
+//! Tests that record the replays of generated traces. The recorded operations must equal the
+//! generated ones.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -85,7 +85,8 @@ fn written(steps: &[Step]) -> Vec<u8> {
 }
 
 /// Returns the operations on generated blocks, with blocks and threads numbered in the order of
-/// their appearance: the function, the size, the alignment, the freed block, and the thread.
+/// their appearance: the function, the size, the alignment, the block that is freed or resized, and
+/// the thread.
 fn comparable(functions: &[String], steps: &[Step]) -> Vec<(String, u64, u64, Option<u64>, u32)> {
     let (mut blocks, mut threads) = (HashMap::new(), HashMap::new());
     let (mut operations, mut next) = (Vec::new(), 0);
@@ -116,7 +117,7 @@ fn comparable(functions: &[String], steps: &[Step]) -> Vec<(String, u64, u64, Op
     operations
 }
 
-/// Returns the compiled trace of the only replay.
+/// Returns the path of the compiled trace of the only replay.
 fn compiled(site: &Site) -> PathBuf {
     let shelf = std::fs::read_dir(site.path(".cache/heapdrome/workloads")).expect("a cache");
     let folders = shelf.flatten().map(|entry| entry.path());

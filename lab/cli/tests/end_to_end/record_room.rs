@@ -1,4 +1,4 @@
-//! `heapdrome record` where files have no room, and where it may not write.
+//! Tests of `heapdrome record` where files have no room, and where it may not write.
 
 use std::process::Command;
 
@@ -47,7 +47,8 @@ fn a_limit_on_files_ends_the_recording_and_not_the_program() {
 fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
     let site = Site::new();
     let heapdrome = env!("CARGO_BIN_EXE_heapdrome");
-    // Twice as much as a ring, and less than the trace.
+    // The limit, 2048 blocks of 512 bytes, is about twice the size of a ring, and less than the
+    // size of the trace.
     let script = format!(
         "ulimit -f 2048; exec '{heapdrome}' record -o l.trace -- '{}' threads 400000",
         recorded_program()
@@ -64,8 +65,8 @@ fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
     assert!(trace.all().made > 10_000);
 }
 
-/// Runs a shell script that may mount file systems, seen by no other process. Returns its status
-/// and what it said; `None` if this user may not mount.
+/// Runs a shell script that may mount file systems, invisible to other processes. Returns its
+/// status and its standard error; `None` if this user may not mount.
 fn with_mounts(site: &Site, script: &str) -> Option<(Option<i32>, String)> {
     let shell = |script: &str| {
         let mut unshare = Command::new("unshare");

@@ -1,4 +1,5 @@
-//! `heapdrome record --sample`: the sample must represent the blocks that the program made.
+//! Tests of `heapdrome record --sample`: the sample must represent the blocks that the program
+//! made.
 
 use heapdrome_trace::{Operation, Reader};
 
@@ -59,7 +60,7 @@ fn a_sample_of_blocks_that_change_threads_stands_for_all_of_them() {
     let (outcome, trace) = record(&site, &["threads", "30000"]);
     outcome.says(0, &["of 1 process in app.trace"]);
     assert_estimate(&trace, 0, 120_000.0);
-    // Each thread leaves one block, and every other sampled block is freed.
+    // Each thread leaves one block. If another block is sampled, its free is recorded, too.
     assert!(trace.blocks(0).live.len() <= 4);
     assert!(trace.is_complete());
 }
@@ -94,7 +95,8 @@ fn a_handler_that_allocates_while_a_countdown_moves_disturbs_no_sample() {
 fn a_trace_says_how_it_was_sampled() {
     let site = Site::new();
     let program = recorded_program();
-    // No sample point falls into so few bytes, but the trace still contains the process.
+    // There is one sample point per 10^12 bytes, so it is practically certain that none falls into
+    // the few requested bytes. The trace still contains the process.
     let arguments = ["record", "--sample", "1e-12", "--", &program, "chain", "1"];
     let outcome = site.run(&arguments);
     outcome.says(0, &["recorded 0 calls of 1 process in heapdrome.trace"]);
@@ -138,7 +140,8 @@ fn aligned_blocks_and_failures_are_sampled() {
         }
     }
     assert!(aligned > 0);
-    // Each failed request is larger than the distance between two sample points.
+    // Each failed request is larger than the distance between two sample points, so each is
+    // recorded.
     assert_eq!(failed, 20_000);
 }
 

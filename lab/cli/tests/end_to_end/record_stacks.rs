@@ -1,4 +1,4 @@
-//! `heapdrome record --stacks`: each stack is the chain of calls that led to its block.
+//! Tests of `heapdrome record --stacks`: each stack is the chain of calls that led to its block.
 
 use std::collections::BTreeMap;
 use std::path::Path;

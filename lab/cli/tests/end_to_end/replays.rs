@@ -1,4 +1,4 @@
-//! Traces are replayed once, and raced.
+//! Tests of traces that are replayed once, and of traces that are raced.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use heapdrome_trace::{Operation, Recording, Step, Time, Writer};
 
 use crate::support::{Site, allocator, row};
 
-/// Returns a trace of two threads that pass blocks to each other. The last block has size `last`.
+/// Writes a trace of two threads that pass blocks to each other, and returns its path. The last
+/// block has size `last`.
 pub fn passing_blocks(site: &Site, last: u64) -> PathBuf {
     let path = site.path("app.trace");
     let recording = Recording {

@@ -1,4 +1,5 @@
-//! `heapdrome report` and `heapdrome plot`: the requested files, or one line with an error.
+//! Tests of `heapdrome report` and `heapdrome plot`: the requested files, or one line with an
+//! error.
 
 use crate::saved::{self, RACE, SUITE, SWEEP};
 use crate::support::Site;

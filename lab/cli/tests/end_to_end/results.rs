@@ -1,4 +1,4 @@
-//! The output of a race, and the options of its runs.
+//! Tests of the output of a race, and of the options of its runs.
 
 use std::fs;
 
@@ -88,7 +88,7 @@ fn the_table_is_plain_and_fits_eighty_columns() {
     let (outcome, _) = site.race(&[&sound, &slow], &[], &[&program()]);
     let text = &outcome.ends_with(0).stdout;
     assert!(!text.contains('\u{1b}'), "no colours outside a terminal");
-    // A path that is longer than a line cannot be broken.
+    // A line with a single path may be longer, because a path is never broken.
     let breakable = |line: &&str| line.trim_end_matches('\\').split_whitespace().count() > 1;
     for line in text.lines().filter(breakable) {
         assert!(line.chars().count() <= 80, "too long: {line}\n{text}");
@@ -128,7 +128,7 @@ fn a_result_of_an_earlier_race_is_replaced_whole() {
     assert_eq!(site.visible_files(), ["result.json"]);
 }
 
-/// Returns the number of lines that each hook wrote.
+/// Returns the number of lines in a file to which a hook appends.
 fn lines(site: &Site, name: &str) -> usize {
     fs::read_to_string(site.path(name))
         .unwrap_or_default()
@@ -288,8 +288,8 @@ fn the_build_is_raced_with_every_process_proven() {
     let text = fs::read_to_string(site.path("r.json")).expect("written");
     let result: serde_json::Value = serde_json::from_str(&text).expect("a result");
     let proof = &row(&result, &sound)["proof"];
-    // Ten translation units, each with a shell, g++, cc1plus and as; in addition, ninja and the
-    // archiver.
+    // Ten translation units, each with at least g++, cc1plus and as; in addition, ninja and the
+    // archiver. A shell that replaces itself with its command adds no process.
     assert!(
         proof["processes"].as_u64().is_some_and(|count| count >= 32),
         "{proof}"

@@ -1,4 +1,4 @@
-//! Measurements survive kill -9 and Ctrl-C, and the race continues from there.
+//! Tests that measurements survive kill -9 and Ctrl-C, and that the race continues from there.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! Entrants that do different work are not timed against each other.
+//! Tests that entrants that do different work are not timed against each other.
 
 use crate::support::{Site, allocator, program};
 
-/// Shell line whose first run does all the work, as in a build.
+/// Returns a shell line whose first run does all the work, as in a build.
 fn build() -> String {
     format!("test -e done || {} work 20000; touch done", program())
 }

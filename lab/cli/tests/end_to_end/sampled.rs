@@ -1,11 +1,11 @@
-//! Traces that are samples, and traces with stacks.
+//! Tests of traces that are samples, and of traces with stacks.
 
 use heapdrome_trace::{Frame, Module, Operation, Record, Recording, Stack, Step, Time, Writer};
 
 use crate::support::Site;
 
-/// Returns a trace that has one block for every `sample_bytes` bytes requested, and one stack, in a
-/// missing file of code.
+/// Returns a trace of 1000 blocks that states these distances of sample points and of stacks. It
+/// has one stack, in a module whose file is missing.
 fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     trace_of(
         "/nowhere/libapp.so",
@@ -15,7 +15,8 @@ fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     )
 }
 
-/// Returns a trace with one stack of these addresses in the file `path`.
+/// Returns a trace of 1000 blocks that states these distances of sample points and of stacks. It
+/// has one stack, of these addresses in the module `path`.
 fn trace_of(path: &str, addresses: [u64; 2], sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],
@@ -106,7 +107,7 @@ void *load(void) { return malloc(100); }
 int main(void) { return load() == 0; }
 ";
 
-/// Builds the program, and returns the addresses of its functions.
+/// Builds the program [`SOURCE`], and returns the addresses of its functions.
 fn built(site: &Site) -> [u64; 2] {
     site.file("app.c", SOURCE);
     let run = |program: &str, words: &[&str]| {

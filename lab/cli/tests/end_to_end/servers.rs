@@ -1,4 +1,4 @@
-//! A server under the allocator, with the command as its load.
+//! Tests of races in which a server runs under the allocator, and the command is its load.
 
 use crate::support::{Site, allocator, baseline, program, row};
 

@@ -1,5 +1,5 @@
-//! Traces are replayed with their content compared, under heapdrome's own allocators and faulty
-//! allocators, and a failing trace is shortened.
+//! Tests of replays that compare the content of blocks, under heapdrome's own and under faulty
+//! allocators, and of the shortening of a failing trace.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,8 @@ fn shortened(site: &Site, trace: &str, allocator: &str) -> String {
     format!("{}\n{}", outcome.stderr, outcome.stdout)
 }
 
-/// Replays every built-in trace, and one whose threads exchange blocks, and compares the content.
+/// Replays every built-in trace, and one whose threads exchange blocks, and compares the content of
+/// the blocks.
 fn serves_every_trace(allocator: &str) {
     let site = Site::new();
     passing_blocks(&site, 1000);

@@ -1,4 +1,4 @@
-//! Suites of the user's own, small enough for a test.
+//! Tests of suites of the user's own.
 
 use serde_json::Value;
 
@@ -68,14 +68,14 @@ source = "page 3"
 test = { ratio = { figure = "wall_s", of = ["lost"], to = ["libc"], in = { cells = ["tiny"] }, range = { high = 1.0 } } }
 "#;
 
-/// Suite with two races of a few milliseconds and one that cannot run.
+/// Creates a suite with two races of a few milliseconds and one that cannot run.
 fn suite(site: &Site) -> String {
     let text = SUITE.replace("$SOUND", &allocator("").display().to_string());
     site.file("mine.toml", text);
     "./mine.toml".to_owned()
 }
 
-/// Returns the quick form of a suite.
+/// Runs the quick form of a suite.
 pub fn quick(site: &Site, suite: &str, options: &[&str]) -> Outcome {
     let mut all = vec!["suite", suite, "--quick"];
     all.extend(options);
@@ -149,7 +149,8 @@ fn what_was_done_is_not_done_again() {
     assert_eq!(second["races"][0], first["races"][0]);
 }
 
-/// The tables and verdicts are recomputed, too: a target may be added after the races.
+/// A suite that continues recomputes its tables and verdicts even if no race is left, so a target
+/// can be added after the races.
 #[test]
 fn misuse_that_a_target_is_about_is_committed_once_and_after_the_races() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! A private home folder for each test, with the races in it.
+//! Runs heapdrome in a private home folder for each test, and checks its output.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct Site {
     home: tempfile::TempDir,
 }
 
-/// Outcome of a call.
+/// Exit status and output of a call.
 pub struct Outcome {
     pub status: i32,
     pub stdout: String,
@@ -50,7 +50,8 @@ impl Site {
         path
     }
 
-    /// Returns the names of the files in the home folder itself, without hidden folders.
+    /// Returns the names of the files and folders in the home folder itself, sorted, without hidden
+    /// ones.
     pub fn visible_files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.home.path()).expect("the home folder is there");
         let names = entries.flatten().map(|entry| entry.file_name());
@@ -60,7 +61,7 @@ impl Site {
         names
     }
 
-    /// Returns the journal of the only race; `None` if the race has no journal yet.
+    /// Returns the journal of the only race; `None` if no race has begun yet.
     pub fn journal(&self) -> Option<PathBuf> {
         let races = std::fs::read_dir(self.path(".local/state/heapdrome/races")).ok()?;
         let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
@@ -125,8 +126,8 @@ impl Site {
         }
     }
 
-    /// Races `command` under these allocators, with two rounds and one memory run, and returns the
-    /// result as JSON and the outcome.
+    /// Races `command` under these allocators, and returns the outcome and the result as JSON. The
+    /// race has two rounds unless `options` contain a number of rounds.
     pub fn race(
         &self,
         allocators: &[&Path],
@@ -172,7 +173,7 @@ fn heed_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Running heapdrome.
+/// Running heapdrome process, and the files of its output.
 pub struct Running {
     child: Child,
     out: tempfile::NamedTempFile,
@@ -250,7 +251,8 @@ impl Outcome {
         self
     }
 
-    /// Checks that the call failed with this status and one line that contains all of `words`.
+    /// Checks that the call ended with this status and one line on standard error, which contains
+    /// all of `words`.
     #[track_caller]
     pub fn complains(&self, status: i32, words: &[&str]) {
         self.ends_with(status);
@@ -281,7 +283,7 @@ impl Outcome {
         );
     }
 
-    /// Checks that the call failed with this status, and that a line of standard error contains all
+    /// Checks that the call ended with this status, and that a line of standard error contains all
     /// of `words`.
     #[track_caller]
     pub fn says(&self, status: i32, words: &[&str]) {

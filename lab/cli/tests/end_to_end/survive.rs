@@ -1,4 +1,4 @@
-//! The smallest memory limit, on machines that support limits.
+//! Tests of the search for the smallest memory limit, on machines that support limits.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ fn a_command_that_traces_has_no_limit() {
     assert_eq!(survival["smallest_bytes"], Value::Null);
 }
 
-/// Machines without limits can do this, too.
+/// Writing CSV needs no limits, so this test runs on every machine.
 #[test]
 fn the_limits_of_a_saved_search_are_written_as_csv() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! Races of a workload over numbers of threads.
+//! Tests of sweeps over numbers of threads, placeholders in a command, and environment variables.
 
 use std::time::{Duration, Instant};
 
@@ -240,7 +240,7 @@ fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
     site.finish(again)
         .says(0, &[&going_on, " of 2 races ended, ", " of 16 rounds done"]);
     assert_eq!(site.visible_files(), ["result.csv", "result.json"]);
-    // Three entrants, including the baseline's twin.
+    // Each race has eight runs of three entrants, including the baseline's twin.
     assert_eq!(runs_on_disk(&site), [24, 24], "each run once");
     let collection = result(&site);
     let races = collection["races"].as_array().expect("races");
@@ -280,13 +280,13 @@ fn journals(site: &Site) -> impl Iterator<Item = String> {
     races.flat_map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")))
 }
 
-/// Returns the timed runs in the journal of each race.
+/// Returns the number of timed runs in the journal of each race.
 fn runs_on_disk(site: &Site) -> Vec<usize> {
     let runs = |text: String| text.matches("{\"line\":\"run\"").count();
     journals(site).map(runs).collect()
 }
 
-/// Returns the name of the sweep, which its races contain.
+/// Returns the name of the sweep, which is stored in the journals of its races.
 fn name_on_disk(site: &Site) -> String {
     let journal = journals(site).next().expect("a race has begun");
     let (_, rest) = journal.split_once("\"of\":\"").expect("a part of a sweep");

@@ -1,4 +1,4 @@
-//! Traces on the command line: output, written files, and refused input.
+//! Tests of traces on the command line: output, written files, and refused input.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -10,8 +10,8 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Writes the operations of one process: pairs of an allocation and a later free, 1 ms apart, and a
-/// failed call.
+/// Writes the operations of one process, 1 ms apart: `pairs` allocations, each followed by the free
+/// of the block before it, then a failed call.
 fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
     let mut time = Time(0);
     let mut add = |operation| {
@@ -125,7 +125,7 @@ fn info_prints_what_was_recorded() {
 fn what_is_cut_in_two_and_merged_has_all_operations() {
     let site = site();
     let cut = ["trace", "cut", "one.trace"];
-    // At this time one block is live. The second part begins by making it.
+    // At 900 ms one block is live. The second part begins by allocating it.
     let first = [&cut[..], &["--to", "900ms", "-o", "a.trace"]].concat();
     let second = [&cut[..], &["--from", "900ms", "-o", "b.trace"]].concat();
     site.run(&first).complains(0, &["wrote a.trace"]);

@@ -1,4 +1,5 @@
-//! Commands that cannot be traced: heapdrome reports it, and races them without a proof on request.
+//! Tests of commands that cannot be traced: heapdrome reports it, and races them without a proof on
+//! request.
 
 use std::os::unix::process::CommandExt as _;
 
@@ -13,7 +14,7 @@ fn forbid_ptrace() -> std::io::Result<()> {
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // A filter's data begin with the number of the system call.
+    // The filter's data begin with the number of the system call, so it is loaded from offset 0.
     let mut filter = [
         step(LOAD, 0, 0, 0),
         step(JUMP_IF_EQUAL, 0, 1, libc::SYS_ptrace as u32),
@@ -55,7 +56,7 @@ fn untraceable(site: &Site, options: &[&str]) -> Outcome {
 }
 
 /// Checks a race without a proof: every row has times and counts, none is recommended, and the exit
-/// status shows it.
+/// status is 1.
 #[track_caller]
 fn is_raced_without_proof(outcome: &Outcome, result: &Value) {
     outcome.says(1, &["no proof was taken"]);

@@ -1,4 +1,4 @@
-//! Races without a named allocator.
+//! Tests of races without a named allocator.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,4 +1,4 @@
-//! Races of the built-in workloads.
+//! Tests of races of the built-in workloads.
 
 use std::time::{Duration, Instant};
 

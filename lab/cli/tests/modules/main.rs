@@ -45,7 +45,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// For each pair of sibling rooms, the uses of the second by the first, as pairs of files.
+/// Uses between sibling rooms: for each pair of rooms, the pairs of files in which the first room
+/// uses the second.
 type Uses = BTreeMap<(Module, Module), BTreeSet<(PathBuf, PathBuf)>>;
 
 /// Returns the uses between sibling rooms, at every level of a crate.

@@ -15,9 +15,9 @@ pub type Module = Vec<String>;
 pub struct Crate {
     /// File of each module; a module within a file has the file of its parent.
     pub files: BTreeMap<Module, PathBuf>,
-    /// Names that each module imports, including re-exports.
+    /// Path of each name that a module imports or re-exports, as written.
     imports: BTreeMap<(Module, String), Vec<String>>,
-    /// Every path in each module, as written.
+    /// Every import of each module and every path of at least two words in it, as written.
     paths: BTreeSet<(Module, Vec<String>)>,
 }
 
@@ -130,8 +130,8 @@ impl Crate {
         self.paths.insert((module.clone(), without_self(&path)));
     }
 
-    /// Resolves a path from the crate's root; `None` if it leads out of the crate, or to something
-    /// that belongs to no module.
+    /// Returns a path of the module `from` as seen from the crate's root; `None` if it leads out of
+    /// the crate, or to something that belongs to no module.
     fn absolute(&self, from: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut at = from.clone();
         let (first, rest) = path.split_first()?;
@@ -143,7 +143,8 @@ impl Crate {
                 at.push(name.to_owned());
                 if !self.files.contains_key(&at) {
                     let imported = self.imports.get(&(from.clone(), name.to_owned()))?;
-                    // Another crate may contain an item with the name of the crate.
+                    // An import whose path begins with its own name, such as `use name::name`,
+                    // leads to another crate.
                     let own = imported.first().is_some_and(|first| first != name);
                     at = own.then(|| self.absolute(from, imported))??;
                 }
@@ -158,7 +159,8 @@ impl Crate {
     /// Returns the module that defines the target of a path, not one that re-exports it.
     fn resolve(&self, path: Vec<String>) -> Module {
         let mut path = path;
-        // Real chains of re-exports are shorter. The limit also ends a name that refers to itself.
+        // Real chains of re-exports are shorter. The limit also stops at a name that refers to
+        // itself.
         for _ in 0..16 {
             let mut lengths = (0..=path.len()).rev();
             let length = lengths.find(|length| self.files.contains_key(&path[..*length]));

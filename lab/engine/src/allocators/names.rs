@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Allocators for a first race, if the registry knows them. In every published race one of the
-/// first six is near the best. The seventh is the system's allocator with huge pages.
+/// Allocators for a first race, if the registry knows them. In every published race, one of them is
+/// near the best.
 const DEFAULT: [&str; 7] = [
     "system",
     "elfmalloc",
@@ -34,9 +34,9 @@ pub struct Names<'a> {
 
 /// Entrants that are ready to race, and notes on allocators that are not.
 pub struct Ready {
-    /// Entrants, in the order of their names.
+    /// Entrants, in the requested order.
     pub entrants: Vec<Entrant>,
-    /// Notes on group members that are left out. Each note contains the reason.
+    /// Reasons why group members are left out, and the command that installs the missing ones.
     pub notes: Vec<String>,
 }
 
@@ -46,11 +46,11 @@ impl<'a> Names<'a> {
         Self { registry, engine }
     }
 
-    /// Returns the names of entries, with groups expanded and duplicates removed. An empty list
-    /// means the group `default`.
+    /// Resolves names and groups to names of registry entries, and keeps paths. The result has no
+    /// duplicates. An empty list means the group `default`.
     ///
     /// # Errors
-    /// When a name is unknown.
+    /// When a name is unknown, empty, or `as-is`.
     pub fn expand(&self, asked: &[String]) -> Result<Vec<String>, Failure> {
         let mut names = Vec::new();
         if asked.is_empty() {
@@ -82,32 +82,33 @@ impl<'a> Names<'a> {
         Ok(names)
     }
 
-    /// Returns the group `default`.
+    /// Returns the members of the group `default` that the registry knows.
     fn usual(&self) -> Vec<String> {
         let known = DEFAULT.iter();
         let known = known.filter(|name| self.registry.find(name).is_ok());
         known.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Returns the installed entries, except those that only change the settings of another entry.
+    /// Returns the installed conforming entries, except those that only change the settings of
+    /// another entry.
     pub fn found(&self) -> Vec<String> {
         self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
-    /// Returns all installed entries, including those that only change the settings of another
-    /// entry.
+    /// Returns all installed conforming entries, including those that only change the settings of
+    /// another entry.
     pub fn here(&self) -> Vec<String> {
         self.names(|_, state| is_here(state))
     }
 
-    /// Returns the hardened entries that are installed or can be built, except those that only
-    /// change the settings of another entry.
+    /// Returns the hardened conforming entries that are installed or can be built, except those
+    /// that only change the settings of another entry.
     fn hardened(&self) -> Vec<String> {
         self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
-    /// Returns all entries that are installed or can be built, including those that only change the
-    /// settings of another entry.
+    /// Returns all conforming entries that are installed or can be built, including those that only
+    /// change the settings of another entry.
     fn every(&self) -> Vec<String> {
         self.names(|_, state| is_possible(state))
     }
@@ -121,8 +122,8 @@ impl<'a> Names<'a> {
         chosen.map(|listed| listed.entry.name.clone()).collect()
     }
 
-    /// Returns whether the command line contains `name` itself, and not only a group that includes
-    /// it.
+    /// Returns whether the command line contains `name` itself or an alias of it, and not only a
+    /// group that includes it.
     pub fn asked_by_name(&self, asked: &[String], name: &str) -> bool {
         asked.iter().any(|word| self.same(word, name))
     }
@@ -160,12 +161,13 @@ impl<'a> Names<'a> {
 
     /// Returns the entrants for these names, except `but`. Missing allocators are built, after an
     /// announcement of the expected time. A group member that cannot be built is left out and
-    /// reported. After a failed fetch of sources, all other allocators that need sources are left
-    /// out, too. If no name was given and the whole group `default` is unavailable, the installed
+    /// reported. After a failed fetch of sources, all other missing group members are left out,
+    /// too. If no name was given and the whole group `default` is unavailable, the installed
     /// allocators race.
     ///
     /// # Errors
-    /// When a name is unknown, or an allocator that was given by its own name is unavailable.
+    /// When a name is unknown, an allocator that was given by its own name is unavailable, or the
+    /// user interrupts.
     pub fn ready_all(&self, asked: &[String], but: Option<&str>) -> Result<Ready, Failure> {
         let mut names = self.expand(asked)?;
         let wanted = |name: &String| but.is_none_or(|but| !self.same(name, but));

@@ -9,10 +9,11 @@ use super::facts::{Entrant, Facts, faults, heap};
 use super::order::{Orders, Samples, orders};
 use super::sides::Sides;
 
-/// Maximum relative deviation of peak memory.
+/// Maximum relative difference between the peak memory of the replay and that of the program.
 const MEMORY: f64 = 0.05;
 
-/// Maximum relative deviation of the number of page faults.
+/// Maximum relative difference between the number of page faults of the replay and that of the
+/// program.
 const FAULTS: f64 = 0.10;
 
 /// Minimum rank correlation between the orders by memory in the program and in the replay.
@@ -21,7 +22,7 @@ const CORRELATION: f64 = 0.9;
 /// Text for an unknown value.
 const UNKNOWN: &str = "unknown";
 
-/// Returns every comparison.
+/// Returns the comparisons of all properties, in the order of [`Property::ALL`].
 pub(super) fn all(facts: &Facts<'_>) -> Vec<FidelityCheck> {
     let one = |property: Property| match property {
         Property::PeakMemory => peak(facts),
@@ -44,8 +45,8 @@ fn page_faults(facts: &Facts<'_>) -> FidelityCheck {
     deviation(facts, Property::PageFaults, FAULTS, faults, tell)
 }
 
-/// Compares an amount of the program with that of the paced replay, both under the recorded
-/// allocator.
+/// Compares an amount in the program with the amount in the paced replay, both under the allocator
+/// of the recording.
 fn deviation(
     facts: &Facts<'_>,
     property: Property,
@@ -113,7 +114,7 @@ fn memory_order(facts: &Facts<'_>) -> FidelityCheck {
     }
 }
 
-/// Lists the entrants in ascending order, such as `a < b = c`.
+/// Formats the entrants in ascending order of their ranks, such as `a < b = c`.
 fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     let mut named: Vec<_> = ranks.iter().copied().zip(facts.names()).collect();
     named.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -131,8 +132,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Compares the sides of 1 on which the ratios of pairs of entrants lie. `figures` names the figure
-/// of the program and the figure of the replay.
+/// Checks for each pair of entrants whether their ratio lies on the same side of 1 in the program
+/// and in the replay. `figures` names the figure of the program and the figure of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

@@ -1,15 +1,15 @@
 //! Measurements that a check compares: those of the program, and those of its replays.
 //!
-//! The peak of a process includes its binary, its libraries and its stack. The peak of a replay
-//! also includes the replay's own tables. The check subtracts both. The remaining memory comes from
-//! malloc, or the program maps it itself. The replay of a program that maps much memory itself
-//! misses its peak, because a replay of malloc calls cannot reproduce these mappings.
+//! The peak of a process includes its image: its binary, its libraries and its stack. The peak of a
+//! replay also includes the replay's own tables. The check subtracts all of these. The remaining
+//! memory comes from malloc or from the program's own mappings. A replay of malloc calls cannot
+//! reproduce such mappings, so its peak is too low if the program maps much memory.
 
 use heapdrome_replay::{FAULTS, TABLES};
 use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};
 use heapdrome_statistics::median;
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: f64 = 4096.0;
 
 /// Number of file pages that the kernel maps at one page fault. The default of `fault_around_bytes`
@@ -25,7 +25,7 @@ pub(super) struct Entrant<'a> {
     pub(super) dependencies: &'a EntrantResult,
 }
 
-/// The races of a check.
+/// Rows of all entrants in the three races of a check.
 pub(super) struct Facts<'a> {
     pub(super) entrants: Vec<Entrant<'a>>,
     left: Vec<&'a str>,
@@ -67,7 +67,7 @@ impl<'a> Facts<'a> {
         self.entrants.iter().find(|one| one.is_recorded)
     }
 
-    /// Returns remarks on the whole check for the reader.
+    /// Returns remarks for the reader on the whole check.
     pub(super) fn remarks(&self) -> Vec<String> {
         let left = &self.left;
         let told = format!(
@@ -78,19 +78,20 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns the entrant's row in another race, if that row is valid.
+/// Returns the row of another race that corresponds to `row`, if that other row is valid.
 fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
     let mut rows = race.entrants.iter();
     let found = rows.find(|other| match row.role {
-        // If the program chooses an allocator itself, its baseline has another name.
+        // If the program chooses an allocator itself, its baseline has another name, so baselines
+        // are matched by their role.
         Role::Baseline => other.role == Role::Baseline,
         role => other.role == role && other.allocator == row.allocator,
     });
     found.filter(|other| other.status == Status::Ok)
 }
 
-/// Returns the peak memory of each round, without the image of the process and the tables of a
-/// replay. Returns `None` if the image was not measured.
+/// Returns the peak memory of each round in bytes, without the image of the process and the tables
+/// of a replay. Returns `None` if the image or the peak was not measured.
 pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     let image = row.image?.resident().as_f64();
     let tables = row.metrics.get(TABLES).map_or(0.0, |tables| tables.median);
@@ -98,9 +99,10 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the page faults of a replay's operations, or the page faults of a program without those
-/// of its image. The image causes one fault for each written page, and one for each group of file
-/// pages that the kernel maps together.
+/// Returns the median number of page faults. For a replay, counts the faults of its operations. For
+/// a program, subtracts the faults of its image. The image causes one fault for each written page,
+/// and one for each group of file pages that the kernel maps together. Returns `None` if the image
+/// or the faults of a program were not measured.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

@@ -28,7 +28,7 @@ pub struct CheckRequest {
     pub trace: PathBuf,
     /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
-    /// Part of each new block that the replays write.
+    /// Way in which the replays write to each new block.
     pub touch: Touch,
     /// The program's command with its arguments.
     pub command: Vec<String>,
@@ -36,13 +36,13 @@ pub struct CheckRequest {
     pub allocators: Vec<String>,
     /// The allocator under which the trace was recorded.
     pub recorded: String,
-    /// Settings of each run.
+    /// Settings of the program's runs. Runs of the replays share only some of them.
     pub options: Options,
     /// Conditions under which each of the three races ends.
     pub stopping: Stopping,
-    /// Seed of the order of rounds; `None` for a seed from the clock.
+    /// Seed of every random draw; `None` for a seed from the clock.
     pub seed: Option<u64>,
-    /// Request for the check: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the check.
     pub asked: Vec<String>,
 }
 
@@ -86,17 +86,15 @@ impl Cell {
     }
 }
 
-/// Races the program and its replays in turns, compares them, and keeps the result beside the
+/// Races the program and its replays in turns, compares them, and stores the result beside the
 /// trace.
 ///
 /// # Errors
-/// When the command or the trace is unusable, an allocator cannot be found or built, or a file that
-/// is not a check's result exists in its place. Also when the user interrupts, the program fails,
-/// or a race has no complete round.
+/// When the command or the trace is unusable, an allocator cannot be found or built, or the result
+/// would overwrite a file that is not a check's result. Also when the user interrupts, the program
+/// fails, or a race has no complete round.
 pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
-    if let Some(name) = request.command.first() {
-        check_command(name, &request.options)?;
-    }
+    check_command(&request.command, &request.options)?;
     request.replay(Speed::Paced).check()?;
     fidelity::check_replaceable(&request.trace)?;
     let hold = engine.folders.cache.hold().map_err(Failure::machine)?;
@@ -113,10 +111,10 @@ pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Fail
     Ok(check)
 }
 
-/// Returns the outcome of a check that has been reported.
+/// Returns the command's outcome for a check. The report already contains the details.
 ///
 /// # Errors
-/// When the replay misses its program in a property.
+/// When the replay does not agree with its program in a property.
 pub fn outcome(check: &Collection) -> Result<(), Failure> {
     let misses = check.fidelity().into_iter().flat_map(Fidelity::misses);
     let names: Vec<_> = misses.map(|one| one.property.name()).collect();

@@ -3,14 +3,14 @@
 
 use heapdrome_statistics::{Estimate, Rounds, Rule, Shown, rank_correlation, ranks};
 
-/// Probability that at least one pair's interval misses the true ratio.
+/// Maximum probability that at least one pair's interval misses the true ratio.
 const ALPHA: f64 = 0.05;
 
 /// Minimum relative difference that matters. Entrants that differ by less share a rank.
 const MARGIN: f64 = 0.02;
 
-/// Returns the side of 1 on which a ratio was shown to lie; `Nothing` if its distance from 1 is
-/// below `MARGIN`.
+/// Returns the side of 1 on which a ratio was shown to lie; `Nothing` if no side was shown, or if
+/// the distance from 1 is below `MARGIN`.
 pub(super) fn side(found: &Estimate) -> Shown {
     match found.ratio.ln().abs() >= MARGIN.ln_1p() {
         true => found.shown(),
@@ -39,7 +39,8 @@ impl Samples {
         rule.compare_within(&rounds, one, other)
     }
 
-    /// Returns every compared pair of entrants, with the ratio of the first to the second.
+    /// Returns every pair of entrants that share enough rounds for an interval, with the ratio of
+    /// the first to the second.
     pub(super) fn pairs(&self) -> Vec<([usize; 2], Estimate)> {
         let rule = self.rule();
         let count = self.0.len();
@@ -70,8 +71,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Returns the rank of each entrant, from 1 for the least. Entrants without a shown difference
-    /// that matters share a rank.
+    /// Returns the rank of each entrant, from 1 for the smallest figure. Entrants without a shown
+    /// difference that matters share a rank.
     pub(super) fn ranks(&self) -> Vec<f64> {
         let is_less = |one: usize, other: usize| {
             self.pairs
@@ -85,9 +86,10 @@ impl Order {
         ranks(self.count, is_less)
     }
 
-    /// Returns the order of a replay, with the program's side for each pair whose two ratios agree
-    /// within `limit`. Without this rule, the orders would differ whenever a ratio is just below
-    /// the margin in one of them and just above it in the other.
+    /// Returns this order of a replay after an adjustment: if the ratios of a pair in the replay
+    /// and in the program agree within `limit`, the pair gets the program's side. Without this
+    /// rule, the orders would differ whenever a ratio is just below the margin in one order and
+    /// just above it in the other.
     pub(super) fn beside(mut self, program: &Self, limit: f64) -> Self {
         for (pair, ratio, shown) in &mut self.pairs {
             let theirs = program.pairs.iter().find(|(other, ..)| other == pair);
@@ -112,7 +114,7 @@ pub(super) enum Orders {
     Correlation(f64),
 }
 
-/// Compares the orders of the entrants by a figure of a program and of its replay.
+/// Compares the ranks of the entrants in a program with their ranks in its replay.
 pub(super) fn orders(program: &[f64], replay: &[f64]) -> Orders {
     let has_order = |ranks: &[f64]| ranks.iter().any(|rank| *rank != ranks[0]);
     match (has_order(program), rank_correlation(program, replay)) {

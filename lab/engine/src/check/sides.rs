@@ -12,9 +12,9 @@ type Pair = ([usize; 2], Estimate);
 /// result.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Sides {
-    /// Number of pairs whose interval in the replay lies on the same side.
+    /// Number of pairs whose interval in the replay lies on the program's side of 1.
     same: usize,
-    /// Pairs whose interval in the replay lies on the other side, or that were not measured there.
+    /// Pairs whose interval in the replay lies on the other side of 1, or that the replay lacks.
     wrong: Vec<String>,
     /// Pairs whose interval in the replay contains 1.
     open: Vec<String>,
@@ -45,7 +45,8 @@ impl Sides {
         sides
     }
 
-    /// Returns the comparison. `compared` is the number of pairs that were compared in the program.
+    /// Returns the comparison of `property`. `compared` is the number of pairs that were compared
+    /// in the program.
     pub(super) fn check(&self, property: Property, compared: usize) -> FidelityCheck {
         let differ = self.same + self.wrong.len() + self.open.len();
         let mut replay = format!("{} of {differ} on the same side", self.same);

@@ -5,7 +5,7 @@ use heapdrome_statistics::median;
 
 use super::facts::{Facts, faults, heap};
 
-/// Cell without a value.
+/// Text of a cell without a value.
 const NONE: &str = "-";
 
 /// Returns the table of the comparisons, and the table of the entrants.

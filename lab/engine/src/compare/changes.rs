@@ -36,7 +36,7 @@ impl Family {
         }
     }
 
-    /// Compares every figure of every allocator that counts in both races.
+    /// Compares every figure of every allocator with valid rows in both races.
     pub fn compare(&self, pair: &Pair<'_>) -> RacePair {
         let mut changes = Vec::new();
         for both in pair.compared(self.same_machine) {
@@ -101,7 +101,8 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     }
 }
 
-/// Returns the change of the figure's ratio to the baseline; `None` for the baseline itself.
+/// Returns the change of the figure's ratio to the baseline. Returns `None` for the baseline
+/// itself, if the races have no common baseline, or if there are too few rounds.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
     if baseline.new.allocator == both.new.allocator {
@@ -116,16 +117,17 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     change(old, new, resolution(figure), confidence)
 }
 
-/// Returns an entrant's samples from both races. Only the rounds that every entrant ran are
-/// included, because single-look intervals are invalid for later rounds.
+/// Returns an entrant's samples of a figure from both races; `None` if a race lacks the figure.
+/// Only the rounds that every entrant ran are included. The number of later rounds depends on the
+/// results, so intervals from those rounds would be invalid.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);
     Some([old, new])
 }
 
-/// Returns the joint verdict of all factors that count. The verdict is a difference only if all
-/// factors show it in one direction.
+/// Returns the joint verdict of all factors that count; `None` if no factor counts. The verdict is
+/// a difference only if all factors show it in one direction.
 fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     let shown = |found: Factor| match (found.low, found.high) {
         (_, high) if high < 1.0 => Shown::Below,

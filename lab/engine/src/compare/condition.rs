@@ -17,7 +17,7 @@ use heapdrome_schema::nearest_or_all;
 /// Word that stands for every rival.
 const ANY: &str = "any";
 
-/// Short names of figures.
+/// Short names of figures, each with the name in a result.
 const SHORT: [(&str, &str); 7] = [
     ("wall", "wall_s"),
     ("cpu", "cpu_s"),
@@ -50,7 +50,8 @@ impl Condition {
     /// Parses a condition such as `elfmalloc wall > 2%`.
     ///
     /// # Errors
-    /// When the text is not a condition, or the condition would hold without any change.
+    /// When the text is not a condition, or the condition would hold without any change or could
+    /// never hold.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let told = |why: &str| {
             Failure::Usage(format!(
@@ -97,16 +98,17 @@ impl Condition {
         })
     }
 
-    /// Checks that both results contain the condition's allocator and figure, and that some ratio
-    /// could confirm the condition. Returns the condition.
+    /// Checks that both results contain the condition's allocator and figure, and that the
+    /// condition could be confirmed: by some ratio, or by a failure in the new result. Returns the
+    /// condition.
     ///
     /// # Errors
     /// When a result lacks the allocator or the figure; the message suggests the most similar name.
-    /// Also when no ratio could confirm the condition.
+    /// Also when nothing could confirm the condition.
     pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
             Failure::Usage(format!(
-                "--fail-if '{}': there is no {what} {name} in both results; {}",
+                "--fail-if '{}': no such {what} in both results: {name} ({})",
                 self.text,
                 nearest_or_all(name, known.iter().map(String::as_str))
             ))
@@ -169,8 +171,8 @@ impl Condition {
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
     }
 
-    /// Returns the races in which the condition's allocators counted in the old result, and that
-    /// have no rounds in the new result.
+    /// Returns a confirmed outcome for each race that has no rounds in the new result, if one of
+    /// the condition's allocators has a valid row in the old race.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();
@@ -180,7 +182,8 @@ impl Condition {
             .collect()
     }
 
-    /// Returns the condition's allocators that counted in the old race and fail in the new one.
+    /// Returns the condition's allocators that have a valid row in the old race and fail in the new
+    /// one.
     fn failing(&self, pair: &Pair<'_>) -> Vec<String> {
         let meant = |name: &str| name == self.allocator || self.allocator == ANY;
         let out = pair.not_compared().into_iter().map(|(name, _)| name);

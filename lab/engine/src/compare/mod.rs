@@ -65,8 +65,7 @@ fn parsed(
     texts.iter().map(one).collect()
 }
 
-/// Returns the outcome of a comparison that has been reported: a failure only if a condition is
-/// confirmed.
+/// Returns the command's outcome for a comparison: a failure only if a condition is confirmed.
 ///
 /// # Errors
 /// When a condition is confirmed.

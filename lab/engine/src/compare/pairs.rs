@@ -10,11 +10,11 @@ use crate::program;
 
 /// Two races of the same command.
 pub struct Pair<'a> {
-    /// Cell of the collections; `None` for single races.
+    /// Name of the cell in both collections; `None` for single races.
     pub cell: Option<String>,
-    /// The old race.
+    /// Race in the old result.
     pub old: &'a RaceResult,
-    /// The new race.
+    /// Race in the new result.
     pub new: &'a RaceResult,
 }
 
@@ -30,13 +30,13 @@ pub struct Pairs<'a> {
 
 /// A race without rounds in the new result.
 pub struct Lost<'a> {
-    /// Cell of the collection.
+    /// Name of the race's cell in the collection.
     pub cell: String,
-    /// The old race.
+    /// Race in the old result.
     pub old: &'a RaceResult,
 }
 
-/// An allocator that counts in both races.
+/// An allocator with valid rows in both races.
 pub struct Both<'a> {
     /// Row in the old race.
     pub old: &'a EntrantResult,
@@ -49,20 +49,21 @@ impl<'a> Pair<'a> {
         self.cell.clone().unwrap_or_default()
     }
 
-    /// Returns the rows of the baseline, if it has the same name in both races.
+    /// Returns the rows of the baseline, if it has the same name and a valid row in both races.
     pub fn baseline(&self) -> Option<Both<'a>> {
         (self.old.baseline == self.new.baseline)
             .then(|| self.both(&self.new.baseline))
             .flatten()
     }
 
-    /// Returns whether both races used the same library as baseline, as far as is known.
+    /// Returns whether both races have a baseline of the same name, library and settings, as far as
+    /// is known.
     pub fn same_baseline(&self) -> bool {
         self.baseline().is_some_and(|both| both.is_same_library())
     }
 
-    /// Returns the allocators that count in both races, in the order of the new race. The baseline
-    /// is included only on the same machine, where figures are compared directly.
+    /// Returns the allocators with valid rows in both races, in the order of the new race. The
+    /// baseline is included only on the same machine, where figures are compared directly.
     pub fn compared(&self, same_machine: bool) -> Vec<Both<'a>> {
         let rows = self.new.entrants.iter();
         let wanted = rows.filter(|row| match row.role {
@@ -104,7 +105,8 @@ impl<'a> Pair<'a> {
             .collect()
     }
 
-    /// Returns whether an allocator counted in the old race and failed in the new one.
+    /// Returns whether an allocator has a valid row in the old race and an invalid one in the new
+    /// race.
     pub fn fails_now(&self, allocator: &str) -> bool {
         let failed = |row: &EntrantResult| {
             row.allocator == allocator && row.role != Role::Twin && row.status != Status::Ok
@@ -114,7 +116,8 @@ impl<'a> Pair<'a> {
 }
 
 impl Both<'_> {
-    /// Returns whether both races used the same library for this allocator, as far as is known.
+    /// Returns whether both races used the same library and settings for this allocator, as far as
+    /// is known.
     pub fn is_same_library(&self) -> bool {
         self.old.version == self.new.version
             && self.old.settings == self.new.settings
@@ -143,8 +146,9 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 /// Returns the common races of two results.
 ///
 /// # Errors
-/// When the results are of different kinds or commands, or no allocator counts in both. Also when
-/// the machines differ and no race has the same baseline in both results.
+/// When the results are of different kinds or commands, have no race in common, or have no
+/// allocator with valid rows in both. Also when the machines differ and no race has the same
+/// baseline in both results.
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
         (Saved::Race(old), Saved::Race(new)) => single(old, new)?,

@@ -12,17 +12,18 @@ use crate::kept::Kept;
 
 /// Cells to run, with their schedule.
 pub struct Cells<'a> {
-    /// The lab.
+    /// Open session of the lab.
     pub opened: Opened<'a>,
-    /// Mechanism for limits; `None` if there is none.
+    /// Mechanism for memory limits; `None` if the machine has none.
     pub mechanism: Option<Mechanism>,
     /// Numbers of rounds, and the limit of their total time.
     rounds: Rounds,
-    /// Number of processors for testing the document's claims; `None` to skip the test.
+    /// Number of processors for the test of the claims in "Running lgalloc benchmarks on a target
+    /// host"; `None` to skip the test.
     sentences: Option<usize>,
     /// Positions of the cells in the collection.
     places: Vec<usize>,
-    /// Measurement time of earlier sessions.
+    /// Total time of earlier sessions.
     spent: Duration,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Enables the test of the document's claims.
+    /// Enables the test of the claims in "Running lgalloc benchmarks on a target host".
     #[must_use]
     pub fn with_sentences(self) -> Self {
         Self {
@@ -82,7 +83,8 @@ impl<'a> Cells<'a> {
         evaluate(collection, self.sentences);
     }
 
-    /// Returns the total measurement time of the cells, earlier sessions included.
+    /// Returns the total time of all sessions. A session counts from its opening, and an earlier
+    /// session only until its last cell.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }
@@ -100,7 +102,8 @@ impl<'a> Cells<'a> {
         next.is_none()
     }
 
-    /// Returns the number of cells with missing rounds, and of cells with all rounds done.
+    /// Returns the number of cells with missing rounds, including cells that were given up, and the
+    /// number of cells with all rounds done.
     pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
         let all = collection.paging_cells();
         let cells = self.places.iter().map(|place| &all[*place]);
@@ -137,7 +140,7 @@ impl<'a> Cells<'a> {
         Ok(())
     }
 
-    /// Returns remarks on the number of rounds for the reader.
+    /// Returns remarks for the reader on the number of rounds.
     fn told_rounds(&self, cells: &[Cell]) -> Vec<String> {
         let own = self.places.iter().map(|place| &cells[*place]);
         let run = own.filter(|cell| cell.failure.is_none());

@@ -12,9 +12,9 @@ use crate::failure::Failure;
 /// their names are used.
 ///
 /// # Errors
-/// When a name is unknown, or an allocator is unavailable.
+/// When a name is unknown, an allocator is unavailable, or the user interrupts.
 pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Holding>, Failure> {
-    // These names stand for methods of the child that are not allocators.
+    // These names stand for sources of memory in the child that do not use `malloc`.
     let own = [Holder::Lgalloc, Holder::Published, Holder::Mapped];
     let own = |name: &str| own.into_iter().find(|holder| holder.name() == name);
     if let Some(all) = asked

@@ -1,4 +1,4 @@
-//! Resources that every experiment needs.
+//! Resources that every experiment of the paging lab needs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ const CHILD: &str = "heapdrome-lgalloc-bench";
 
 /// An open session of the paging lab.
 pub struct Opened<'a> {
-    /// The lab.
+    /// Lab that runs the experiments.
     pub lab: Lab,
-    /// Remarks on the whole session for the reader.
+    /// Remarks for the reader on the whole session.
     pub remarks: Vec<String>,
-    /// Time of opening.
+    /// Time at which the session was opened.
     pub begun: Instant,
     /// Description of the machine at opening. A later description would attribute the lab's own
     /// load to other programs.
@@ -63,7 +63,8 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Creates the requested swap, if any, and checks that enough is free.
+    /// Creates the requested swap, if any, and checks that enough is free. Adds a remark if the
+    /// swap would be more than half full.
     ///
     /// # Errors
     /// When the swap cannot be created, or less than `needed` is free.
@@ -96,10 +97,10 @@ impl<'a> Opened<'a> {
         Ok(made)
     }
 
-    /// Returns the mechanism for limits on this machine.
+    /// Returns the mechanism for limits on this machine, and adds a remark that names it.
     ///
     /// # Errors
-    /// When this machine has no such mechanism.
+    /// When this machine has no such mechanism, or the user interrupts.
     pub fn mechanism(&mut self) -> Result<Mechanism, Failure> {
         let mechanism = self.lab.mechanism().map_err(failure)?;
         self.remarks.push(format!(

@@ -20,7 +20,8 @@ use crate::failure::Failure;
 impl Contest {
     /// Returns the library that the command itself chooses. The `proof` shows one if `entrant`
     /// stands for the C library, but another library serves malloc. A program that defines malloc
-    /// itself does not count, because preloading cannot replace its allocator.
+    /// itself does not count, because preloading cannot replace its allocator. Returns `None` after
+    /// the first timed run, because entrants can no longer be added.
     pub(super) fn choice_of_command(&self, entrant: usize, proof: &Proof) -> Option<PathBuf> {
         let libc = self.libc.as_deref()?.canonicalize().ok()?;
         let chosen = proof.served_by.as_deref().map(Path::new)?;

@@ -20,7 +20,7 @@ pub enum Load {
     Workload {
         /// Name of the workload.
         name: String,
-        /// Parameters as words.
+        /// Words after the name: a preset, if any, and `name=value` parameters.
         words: Vec<String>,
         /// Whether to use the workload's small form.
         quick: bool,
@@ -58,15 +58,14 @@ pub struct CellRequest {
     pub baseline: String,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Judge that decides which entrants stop early; `None` if every entrant runs every round.
+    /// Judge that stops entrants once a suite's targets are decided; `None` without targets.
     pub judge: Option<Judge>,
     /// Settings of each run: pinning, environment, memory runs, time limit and others. They start
-    /// from [`usual_options`](super::usual_options). The settings that the workload needs are
-    /// added.
+    /// from [`usual_options`](super::usual_options). The workload's own settings are added.
     pub options: Options,
-    /// Seed of the order of rounds and of every other random draw.
+    /// Seed of the entrants' order in each round and of every other random draw.
     pub seed: u64,
-    /// Request for the collection: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the collection.
     pub asked: Vec<String>,
     /// Metric whose absence from the output this race does not report, because the collection
     /// reports it once.
@@ -83,8 +82,8 @@ pub struct CellRequest {
 /// `proofs` that another cell took with the same program, library and environment.
 ///
 /// The result also has rows for rivals that fail or are not served. The workload's figures become
-/// metrics under their own names. Only its `wall_s` and `cpu_s` are renamed to `measured_wall_s`
-/// and `measured_cpu_s`, because every race has figures of those names.
+/// metrics under their own names. A figure such as `wall_s` becomes `measured_wall_s`, because
+/// every race has a figure of that name.
 ///
 /// # Errors
 /// [`Failure::Usage`] when the workload, its parameters or a name is invalid; [`Failure::Baseline`]
@@ -141,7 +140,9 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// Returns the result of a race that ended this way, and a failure if the race does not count.
+    /// Returns the result of the race, and a failure if the race could not continue, the baseline
+    /// failed, or the entrants did different work. `ended` is the end of the race. Reports that the
+    /// race stops working.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,
@@ -156,7 +157,8 @@ impl Cell {
     }
 }
 
-/// Starts or resumes the race, and returns it with the locks of its workload.
+/// Starts or resumes the race. Also returns the race's workload, if it has one; the workload's
+/// resources stay locked.
 fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
         let mut contest = Contest::resume(folder, engine)?;

@@ -31,9 +31,10 @@ pub enum Ended {
     Done(String),
     /// The command fails under the baseline.
     BaselineFailed(String),
-    /// The entrants do different amounts of work, so their times are not comparable.
+    /// The entrants do different amounts of work, or the command traces programs, so times are not
+    /// comparable.
     DifferentWork(String),
-    /// The baseline's allocator cannot serve the command, so no other allocator can either.
+    /// No comparison is possible, for example because no allocator can serve the command.
     NothingToRace(String),
 }
 
@@ -123,8 +124,8 @@ impl Contest {
         self.progress.entitle(title, untold);
     }
 
-    /// Sets the judge of the race. After the minimum number of rounds, it decides after each round
-    /// which entrants stop.
+    /// Sets the judge of the race. Once the minimum number of rounds is done, the judge decides
+    /// after each round which entrants stop.
     pub fn judged_by(&mut self, judge: Option<Judge>) {
         self.judge = judge;
     }
@@ -157,7 +158,7 @@ impl Contest {
         &self.name
     }
 
-    /// Returns the plan.
+    /// Returns the plan of the race.
     pub fn plan(&self) -> &Plan {
         self.race.plan()
     }
@@ -172,7 +173,7 @@ impl Contest {
         self.race.complete_rounds()
     }
 
-    /// Returns the workload of the command, as the words after `-w`.
+    /// Returns the workload of the race, as the words after `-w`; `None` if it races a command.
     pub fn workload(&self) -> Option<&str> {
         self.race.plan().options.workload.as_deref()
     }
@@ -180,14 +181,14 @@ impl Contest {
     /// Runs the rest of the race, including `--setup` and `--cleanup`.
     ///
     /// # Errors
-    /// When the race cannot continue; measurements are kept.
+    /// When the race cannot continue. The journal keeps the measurements.
     pub fn run(&mut self) -> Result<Ended, Failure> {
         let begun = self.begin();
         self.go_on(begun)
     }
 
-    /// Does all work that precedes the rounds: `--setup`, the proofs, the warm-up. Returns the end
-    /// of the race if it has already ended.
+    /// Does all work that precedes the rounds, such as `--setup`, the proofs and the warm-up.
+    /// Returns the end of the race if it has already ended, or if no comparison is possible.
     ///
     /// # Errors
     /// See [`Contest::run`].
@@ -233,7 +234,8 @@ impl Contest {
     }
 
     /// Does all work that follows the rounds, unless already done: runs `--cleanup`, and writes the
-    /// end to the journal.
+    /// end to the journal. A failure is written only for a race of a suite or a check; any other
+    /// failed race can be resumed.
     ///
     /// # Errors
     /// See [`Contest::run`]. A failure of the rounds takes precedence.
@@ -254,7 +256,7 @@ impl Contest {
         ended.and_then(|ended| recorded.map(|()| ended).map_err(measure_failure))
     }
 
-    /// Returns the result so far.
+    /// Returns the result so far. `ended` gives the reason why the race ended.
     pub fn result(&self, ended: &Result<Ended, Failure>) -> RaceResult {
         let words = match ended {
             Ok(ended) => ended.reason().to_owned(),
@@ -332,8 +334,8 @@ pub(super) fn unused_name(races: &Path, started: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Returns a remark on the variables that were removed because entrants are comparable only without
-/// outside settings.
+/// Returns a remark on the environment variables that were removed. Entrants are comparable only
+/// without outside settings.
 fn removed_variables(race: &Race) -> Vec<String> {
     match race.base_environment().removed.as_slice() {
         [] => Vec::new(),

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 /// Missing allocators are built. A group member that cannot be built is left out.
 ///
 /// # Errors
-/// When a name is unknown, an allocator requested by its own name cannot be built, or only the
-/// baseline would race.
+/// When a name is unknown, the baseline is `as-is`, an allocator requested by its own name cannot
+/// be built, or only the baseline would race. Also when the user interrupts.
 pub fn entrants(
     allocators: &[String],
     baseline: &str,

@@ -1,8 +1,8 @@
-//! Untimed runs that follow the rounds and track every block, to explain the result.
+//! Untimed runs after the rounds, which track every block to explain the result.
 //!
 //! The baseline and the leading entrant are tracked first, the others only while all untimed work
-//! takes at most a third of the race's time. A failing run does not fail the race. `--memory-runs
-//! 0` also disables these runs.
+//! takes at most a third of the race's time. A failing run does not fail the race. There are no
+//! such runs with `--memory-runs 0` or `--unproven`, or in a race of a collection.
 
 use std::time::{Duration, Instant};
 
@@ -22,18 +22,19 @@ const SHARE: u32 = 2;
 /// Minimum time for each run of the baseline and the leading entrant, even in a short race.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Divisor of a time limit. The quotient is the maximum time reserved for these runs, because
-/// rounds matter more.
+/// Reciprocal of the maximum share of the race's time limit that is reserved for tracked runs. The
+/// share is small, because rounds matter more.
 const RESERVED: u32 = 6;
 
-/// Number of entrants that are tracked even in a short race: the baseline and the leading one.
+/// Number of entrants that are tracked even in a short race: the baseline and the leading entrant.
 const ALWAYS: usize = 2;
 
 /// Typical ratio of a tracked run's duration to that of a timed run.
 const SLOWDOWN: u32 = 3;
 
 impl Contest {
-    /// Tracks the blocks of as many entrants as the time allows, and returns the race's end.
+    /// Tracks the blocks of one entrant after another while the time allows, and returns the race's
+    /// end.
     ///
     /// # Errors
     /// When the user interrupts, or the journal cannot be written.
@@ -125,8 +126,8 @@ fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     }
 }
 
-/// Returns the time to reserve, within the limit `most`, for the runs that every race makes. A
-/// timed run takes `run`.
+/// Returns the time to reserve, within the limit `most`, for tracking the first [`ALWAYS`]
+/// entrants. A timed run takes `run`.
 fn reserve(run: Duration, most: Duration) -> Duration {
     let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);
     wanted.min(most / RESERVED)

@@ -8,7 +8,7 @@ use heapdrome_statistics::{Interval, Shown};
 pub enum Kind {
     /// Time: lower values are faster.
     Time,
-    /// Any other figure: lower values are less, not faster.
+    /// Any other figure. Its verdicts say less or more, not faster or slower.
     Amount,
 }
 
@@ -52,7 +52,7 @@ const PAGE: f64 = 4096.0;
 /// One microsecond in seconds, the resolution of the kernel's processor times.
 const MICROSECOND: f64 = 1e-6;
 
-/// The main figure of every race.
+/// Wall time, the main figure of every race.
 pub const WALL: Figure = Figure {
     name: schema::WALL,
     kind: Kind::Time,

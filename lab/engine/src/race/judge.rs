@@ -11,12 +11,12 @@ use super::figures::{Compared, WALL};
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
-/// Judge that decides the entrants of a suite's race by the suite's targets.
+/// Judge that decides, by the targets of a suite, which entrants of a race stop.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// The suite.
+    /// Suite whose targets decide.
     pub suite: Suite,
-    /// The race.
+    /// Race of the suite.
     pub race: Race,
 }
 
@@ -39,8 +39,8 @@ pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Es
         .collect()
 }
 
-/// Returns the standings of the rivals that count, by position in the plan. A standing covers the
-/// judged figures.
+/// Returns the standings of the rivals with valid rows, by position in the plan. A standing covers
+/// the judged figures.
 pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Standing> {
     let judged = Compared::judged(&material.plan.options);
     let standing = |e: usize| {
@@ -55,7 +55,8 @@ pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Stan
     rivals.map(standing).collect()
 }
 
-/// Returns the noise floor, which is derived from the baseline's twin.
+/// Returns the noise floor, which is derived from the baseline's twin; `None` without a twin, or
+/// with too few rounds.
 pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor> {
     let twin = material
         .plan
@@ -79,14 +80,14 @@ pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor>
 }
 
 /// Returns the smallest difference in a figure, as a fraction, that the race had an 80% chance to
-/// show.
+/// show; `None` with too few rounds.
 fn smallest_difference(
     material: &Material<'_>,
     rules: &Rules,
     figure: &Compared<'_>,
 ) -> Option<f64> {
-    // The noise of a single entrant is too uncertain. All entrants share the machine's noise, so
-    // this uses them all.
+    // The estimate of a single entrant's noise is too uncertain. All entrants share the machine's
+    // noise, so the estimates of all are used.
     let beside = material.beside_the_baseline();
     let known: Vec<_> = beside
         .filter_map(|e| material.estimate(rules, e, figure))

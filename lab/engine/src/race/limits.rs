@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 use heapdrome_schema::{Pace, Run, Stopping};
 use heapdrome_statistics::FEWEST_ROUNDS;
 
-/// Number of rounds in a race for a first impression, if the command takes less than [`SHORT`].
+/// Minimum number of rounds in a quick race whose command takes less than [`SHORT`].
 const QUICK_ROUNDS: u32 = 10;
 
-/// Run time below which a race for a first impression has [`QUICK_ROUNDS`] rounds.
+/// Duration of a run below which a quick race has at least [`QUICK_ROUNDS`] rounds.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Time for the rounds of a first impression.
+/// Time for the rounds of a quick race.
 const QUICK: Duration = Duration::from_secs(10);
 
-/// Time of a usual race, as a multiple of the time of one run.
+/// Time for the rounds of a usual race, as a multiple of the duration of one run.
 const RUNS: u32 = 60;
 
-/// Minimum time of a usual race, which is enough for a command that takes a second.
+/// Minimum time for the rounds of a usual race: [`RUNS`] runs of a command that takes a second.
 const USUAL: Duration = Duration::from_secs(60);
 
 /// Minimum number of rounds for an interval.
 const FEWEST: u32 = FEWEST_ROUNDS as u32;
 
-/// Maximum time of a race without a limit, and the time of a race to a precision.
+/// Maximum time for the rounds of a usual race, and the time for the rounds of a patient one.
 const PATIENT: Duration = Duration::from_secs(600);
 
 /// Returns the time allowed for rounds at this pace, if one run takes `run`.
@@ -106,6 +106,8 @@ pub struct Outlook {
     pub done: u32,
     /// Number of memory runs to come.
     pub memory_runs: u32,
+    /// Time for which the server of a memory run is idle; zero without a server.
+    pub idle: Duration,
     /// Time that the race has taken so far.
     pub spent: Duration,
 }
@@ -114,11 +116,17 @@ impl Outlook {
     /// Returns the time of the remaining rounds up to `rounds`, and of the memory runs.
     fn until(&self, rounds: u32) -> Duration {
         let left = rounds.saturating_sub(self.done);
-        let runs = left.saturating_mul(self.runs) + self.memory_runs;
-        self.run.saturating_mul(runs)
+        let runs = self.run.saturating_mul(left.saturating_mul(self.runs));
+        runs.saturating_add(self.time_of_memory_runs())
     }
 
-    /// Returns the time left before `--max-time` is used up.
+    /// Returns the time of the memory runs to come.
+    fn time_of_memory_runs(&self) -> Duration {
+        let run = self.run.saturating_add(self.idle);
+        run.saturating_mul(self.memory_runs)
+    }
+
+    /// Returns the time left before `--max-time` is used up; `None` without `--max-time`.
     fn left(&self, stopping: &Stopping) -> Option<Duration> {
         let most = stopping.max_time.map(Duration::from)?;
         Some(most.saturating_sub(self.spent))
@@ -129,8 +137,8 @@ impl Outlook {
         let rounds = self.until(stopping.max_rounds);
         let least = self.until(least_rounds(stopping, self.run));
         let paced = stopping.pace.map(|pace| {
-            let memory = self.run.saturating_mul(self.memory_runs);
-            least.max(time_of_rounds(pace, self.run) + memory)
+            let rounds = time_of_rounds(pace, self.run);
+            least.max(rounds.saturating_add(self.time_of_memory_runs()))
         });
         let limits = [Some(rounds), paced, self.left(stopping)];
         limits.into_iter().flatten().min().unwrap_or(rounds)
@@ -223,15 +231,17 @@ mod tests {
         assert_eq!(least_rounds(&usual, ms(5)), 5);
     }
 
+    const OUTLOOK: Outlook = Outlook {
+        runs: 8,
+        run: ms(500),
+        done: 0,
+        memory_runs: 6,
+        idle: Duration::ZERO,
+        spent: Duration::from_secs(8),
+    };
+
     fn told(stopping: &Stopping) -> String {
-        let outlook = Outlook {
-            runs: 8,
-            run: ms(500),
-            done: 0,
-            memory_runs: 6,
-            spent: Duration::from_secs(8),
-        };
-        outlook.tell(stopping)
+        OUTLOOK.tell(stopping)
     }
 
     #[test]
@@ -254,6 +264,12 @@ mod tests {
             ..Stopping::default()
         };
         assert!(told(&fixed).ends_with("in 31s"), "{}", told(&fixed));
+        let server = Outlook {
+            idle: Duration::from_secs(3),
+            ..OUTLOOK
+        };
+        let told_of_server = server.tell(&fixed);
+        assert!(told_of_server.ends_with("in 49s"), "{told_of_server}");
         let short = Stopping {
             max_time: Some(Duration::from_secs(15).into()),
             pace: None,

@@ -10,7 +10,7 @@ use heapdrome_statistics::{Estimate, Rounds};
 use super::figures::Compared;
 use super::rules::Rules;
 
-/// All data of a race.
+/// Data of a race, from which its result is computed.
 pub struct Material<'a> {
     /// Plan of the race.
     pub plan: &'a Plan,
@@ -20,13 +20,13 @@ pub struct Material<'a> {
     pub runs: &'a [Run],
     /// Latest proof of each entrant that has one.
     pub proofs: &'a BTreeMap<usize, Proof>,
-    /// Entrants that left the race, each with the circumstances.
+    /// Entrants that failed and left the race, each with its failure.
     pub failures: &'a BTreeMap<usize, Finding>,
     /// Entrants that were decided and stopped, each with its number of rounds.
     pub decided: &'a BTreeMap<usize, u32>,
     /// Findings of the tracked runs, by entrant.
     pub evidence: &'a [Option<Evidence>],
-    /// Untimed runs that watched memory.
+    /// Untimed runs that measured the memory of the process tree.
     pub memory: &'a [MemoryRun],
     /// Remarks on events during the race.
     pub remarks: &'a [String],
@@ -48,7 +48,7 @@ impl Material<'_> {
         self.runs.iter().filter(move |run| run.entrant == entrant)
     }
 
-    /// Returns the number of rounds that the baseline and every entrant still racing have finished.
+    /// Returns the number of rounds that every entrant still racing has finished; 0 if none races.
     pub fn complete_rounds(&self) -> u32 {
         let racing = (0..self.plan.entrants.len())
             .filter(|e| self.status(*e) == Status::Ok && !self.decided.contains_key(e));
@@ -88,7 +88,7 @@ impl Material<'_> {
     }
 
     /// Returns the ratio of an entrant's figure to the baseline's, from the rounds in which both
-    /// have it.
+    /// have it; `None` if these rounds are too few.
     pub(super) fn estimate(
         &self,
         rules: &Rules,

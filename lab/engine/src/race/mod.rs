@@ -47,15 +47,15 @@ pub use sweep::{
 };
 pub use turns::in_turns;
 
-/// Message of the failure of a race without proofs. The failure status keeps readers from mistaking
-/// its rows for proven ones.
+/// Failure message of a race without proofs. The failure status keeps readers from mistaking the
+/// race's rows for proven ones.
 const WITHOUT_PROOF: &str =
     "no proof was taken of the object that served malloc, so nothing is recommended";
 
-/// Returns the outcome of a race that has been reported.
+/// Returns the command's outcome for a race. The report already contains the details.
 ///
 /// # Errors
-/// When the race is incomplete, an entrant did not take part until the end, or no proof was taken.
+/// When the race is incomplete, an entrant's row is invalid, or no proof was taken.
 pub fn outcome(ended: Result<Ended, Failure>, result: &RaceResult) -> Result<(), Failure> {
     match ended {
         Err(failure) => Err(failure),

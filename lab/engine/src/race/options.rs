@@ -20,10 +20,11 @@ pub fn usual_options() -> Options {
     }
 }
 
-/// Figures of every race that `--judge` accepts, each after its short name.
+/// Figures of every race that `--judge` accepts: short name, and name in a result.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
-/// Checks that the race has every judged figure. `metrics` are figures that only this race has.
+/// Checks that the race has every judged figure. `metrics` are the names of figures that only this
+/// race has.
 ///
 /// # Errors
 /// When a figure is missing. The message suggests existing names.
@@ -40,17 +41,24 @@ pub fn check_judged(
         Some(unknown) => {
             let near = nearest_or_all(unknown, known.iter().map(String::as_str));
             Err(Failure::Usage(format!(
-                "--judge {unknown}: there is no such figure; {near} (a figure that the command prints needs --metric)"
+                "--judge {unknown}: no such figure ({near}); a figure that the command prints needs --metric"
             )))
         }
     }
 }
 
-/// Checks that the command exists. This check precedes all builds.
+/// Checks that the command exists and that every run can read its input. This check precedes all
+/// builds.
 ///
 /// # Errors
-/// When the command does not exist, or may not be executed.
-pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
+/// When the command does not exist or may not be executed, or when it reads from a pipe, which only
+/// the first run could read.
+pub fn check_command(command: &[String], options: &Options) -> Result<(), Failure> {
+    let Some(name) = command.first() else {
+        return Ok(());
+    };
+    let stdin = options.stdin.as_ref().map(|path| path.to_string_lossy());
+    program::check_repeatable(command.iter().map(String::as_str).chain(stdin.as_deref()))?;
     let folder = options.directory.as_deref().unwrap_or(Path::new("."));
     if program::find(name, folder).is_some() {
         return Ok(());

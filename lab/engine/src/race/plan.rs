@@ -19,7 +19,7 @@ pub struct Planned {
     pub workload: Option<Ready>,
 }
 
-/// Probability that a race shows one or more false verdicts on its judged figures.
+/// Maximum probability that a race shows one or more false verdicts on its judged figures.
 const ALPHA: f64 = 0.05;
 
 /// Input for a plan.
@@ -32,13 +32,13 @@ pub struct Wanted<'a> {
     pub allocators: &'a [String],
     /// Allocator with which the others are compared.
     pub baseline: &'a str,
-    /// Settings of each run. The settings that the workload needs are added.
+    /// Settings of each run. The workload's own settings are added.
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Seed of the order of rounds and of every other random draw.
+    /// Seed of the entrants' order in each round and of every other random draw.
     pub seed: u64,
-    /// Request for the race: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the race.
     pub asked: Vec<String>,
     /// Cell of a sweep that this race fills.
     pub part: Option<Part>,
@@ -47,7 +47,8 @@ pub struct Wanted<'a> {
 /// Makes the plan: every name is looked up, and every missing allocator is built.
 ///
 /// # Errors
-/// When an option, a name or a file is invalid, or a requested allocator cannot be built.
+/// When an option, a name or a file is invalid, a requested allocator cannot be built, or the user
+/// interrupts.
 pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     let early = ready_early(wanted.workload, engine)?;
     let (entrants, mut notes) = entrants(wanted.allocators, wanted.baseline, engine)?;
@@ -85,8 +86,8 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     })
 }
 
-/// Checks that the workload's program exists, before any build. Also prepares a trace, because it
-/// may be damaged anywhere, and only its compilation finds the damage.
+/// Checks the workload's program before any build. Also prepares a trace, because only its
+/// compilation detects damage.
 fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let Some(workload) = workload else {
         return Ok(None);
@@ -114,7 +115,7 @@ pub fn workload_again(line: Option<&str>, engine: &Engine) -> Result<Option<Read
     asked.map(|asked| asked.ready(engine)).transpose()
 }
 
-/// Returns a seed for races without an explicit one.
+/// Returns a seed from the clock, for races without an explicit seed.
 pub fn seed_from_clock() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

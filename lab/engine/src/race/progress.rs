@@ -25,7 +25,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts to observe the race of `plan`.
+    /// Starts to observe the race of `plan`, and reports that the race works.
     pub fn new(plan: &Plan, sink: Rc<dyn Sink>) -> Self {
         sink.event(Event::RaceOpened);
         Self {
@@ -49,7 +49,7 @@ impl Progress {
         self.max_rounds = plan.stopping.max_rounds;
     }
 
-    /// Sets the maximum time of the rounds.
+    /// Sets the maximum time of the rounds and the memory runs.
     pub fn limit(&mut self, time: Duration) {
         self.max_time = Some(time);
     }

@@ -17,8 +17,8 @@ use crate::interrupt;
 type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
-    /// Takes the missing proofs. An entrant whose allocator does not serve the command is not
-    /// timed.
+    /// Takes the proofs that are missing or no longer valid. An entrant whose allocator does not
+    /// serve the command is not timed. Returns the end of the race if no comparison is possible.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;
@@ -112,8 +112,8 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // The proof of a baseline without calls contains no reason. A rival's proof may contain
-            // one, such as a child without LD_PRELOAD.
+            // Prefer the reason in a rival's proof, such as a child without LD_PRELOAD. The proof
+            // of a baseline without calls contains no reason.
             let why = first
                 .or(baseline)
                 .map_or_else(|| self.last_failure(), not_served);
@@ -122,8 +122,8 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// Returns the latest proof of an entrant, if it shows that other allocators served too much of
-    /// the command.
+    /// Returns the latest proof of an entrant, if it shows that the entrant's allocator served too
+    /// little of the command.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
@@ -162,14 +162,14 @@ impl Contest {
         }
     }
 
-    /// Describes a change to files while heapdrome ran.
+    /// Describes a change to the files of an entrant or of the command.
     fn changed_files(&self, entrant: usize) -> String {
         let name = &self.race.plan().entrants[entrant].name;
         format!("{name} or the command changed")
     }
 
-    /// Describes the change while the race was interrupted: a change of the environment, or else of
-    /// files.
+    /// Describes the change that happened while the race was interrupted: a change of the
+    /// environment, or else of files.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());
@@ -180,7 +180,7 @@ impl Contest {
     }
 
     /// Takes a proof again, after `cause` invalidated it. Adds a remark, because the rounds before
-    /// and after it ran in different environments or used different files.
+    /// and after the change ran in different environments or used different files.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;
@@ -250,11 +250,11 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Explains the end of a race whose command traces programs, and continues if the kernel refuses
-/// this.
+/// Explains the end of a race whose command traces programs, but continues without tracing if the
+/// kernel refuses it.
 fn traces(program: &str) -> String {
     format!(
-        "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+        "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \
          each process: timed runs would do different work than the proof shows; race the traced program itself, \
          race without a proof by --unproven, or race it as it is with --allow-different-work"
     )
@@ -264,7 +264,7 @@ fn traces(program: &str) -> String {
 /// can cause this.
 fn only_unwatched(how: &str) -> String {
     format!(
-        "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \
+        "the command runs by itself, but fails when heapdrome traces it {how}; the \
          kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer, or \
          without a proof by --unproven"
     )

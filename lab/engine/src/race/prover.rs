@@ -1,4 +1,4 @@
-//! Runs under the witness. Before any timing they determine which object serves malloc.
+//! Untimed runs under the witness. They determine the object that serves malloc before any timing.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,7 +15,7 @@ use super::server;
 use super::store::Shared;
 use crate::failure::Failure;
 
-/// Runner of the witness, which takes proofs.
+/// Runner of the witness. It takes the proofs of a race.
 pub struct Prover {
     witness: Witness,
     scratch: tempfile::TempDir,
@@ -25,10 +25,10 @@ pub struct Prover {
 
 /// Result of a run under the witness for one entrant.
 pub enum Shown {
-    /// A proof.
+    /// The command succeeded. The value is the proof.
     Proof(Proof),
-    /// The program of this name tried to trace another one, which the kernel refused. Therefore the
-    /// run did not do the work of timed runs.
+    /// The program of this name tried to trace another program, but the kernel refused. Therefore
+    /// the run did not do the work of timed runs.
     Traces(String),
     /// The command failed under this entrant, so the run proves nothing.
     Failed {
@@ -76,13 +76,13 @@ impl Prover {
         })
     }
 
-    /// Returns the duration of the shortest run under the witness so far, `--prepare` included. A
-    /// run without the witness is a little shorter.
+    /// Returns the duration of the shortest successful run under the witness so far, `--prepare`
+    /// included; `None` if there was no such run. A run without the witness is shorter.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }
 
-    /// Returns whether the latest proof of `entrant` is still valid: libraries, executable, command
+    /// Returns whether `entrant` has a proof that is still valid: libraries, executable, command
     /// and environment are unchanged.
     ///
     /// # Errors
@@ -98,10 +98,12 @@ impl Prover {
         Ok(key == proof.key)
     }
 
-    /// Takes a proof of `entrant` for the command of `race`, and writes it to the journal.
+    /// Proves that `entrant` serves the command of `race`, and writes the proof or the failure to
+    /// the journal. Reuses the baseline's proof for its twin if that proof is valid, and reuses a
+    /// matching proof in `shared`.
     ///
     /// # Errors
-    /// When the command cannot be traced, or the journal cannot be written.
+    /// When the command cannot be traced, the journal cannot be written, or the user interrupts.
     pub fn prove(
         &self,
         race: &mut Race,
@@ -126,7 +128,7 @@ impl Prover {
             } => JournalLine::Failed {
                 entrant,
                 ending: *ending,
-                during: "the run under the witness".to_owned(),
+                during: "the untimed run that heapdrome traced".to_owned(),
                 stderr_tail: stderr_tail.clone(),
             },
             Shown::Traces(_) => return Ok(shown),
@@ -139,7 +141,7 @@ impl Prover {
     /// `None` if the command failed.
     ///
     /// # Errors
-    /// When the command cannot be traced.
+    /// When the command cannot be traced, or the user interrupts.
     pub fn count(&self, race: &mut Race, entrant: usize) -> Result<Option<Proof>, Failure> {
         let request = self.request(race, entrant);
         match self.follow(race, || self.witness.start(&request))? {
@@ -149,8 +151,9 @@ impl Prover {
     }
 
     /// Runs the command under `entrant` once more, for at most `limit`, and tracks every block.
-    /// Returns `None` if the run failed or could not be tracked, or if a start script saw
-    /// `LD_PRELOAD` and chose another allocator than in timed runs. None of this affects the race.
+    /// Returns `None` if the run failed or could not be tracked. Also returns `None` for the
+    /// entrant `as-is` if a start script saw `LD_PRELOAD` and chose another allocator than in timed
+    /// runs. None of this affects the race.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -252,7 +255,7 @@ impl Prover {
         Ok(Shown::Proof(proof))
     }
 
-    /// Makes one unmeasured run, from `--prepare` to its end.
+    /// Makes one unmeasured run, including `--prepare` and the load of a server.
     fn follow(
         &self,
         race: &mut Race,
@@ -287,7 +290,8 @@ impl Prover {
     }
 }
 
-/// Returns the baseline's proof for its twin, whose run would be identical.
+/// Returns the baseline's proof for its twin, whose run would be identical; `None` for any other
+/// entrant, or if that proof has another key.
 fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
     let plan = race.plan();
     let proof = race.proofs()[plan.baseline()].as_ref()?;
@@ -295,11 +299,11 @@ fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
     (twin && proof.key == key).then(|| proof.clone())
 }
 
-/// Maximum ratio between the duration of a run under the witness and that of a measured run.
+/// Ratio of the time limit of a run under the witness to the time limit of a measured run.
 const WITNESS_SLOWDOWN: u32 = 10;
 
-/// Returns the command that must run on the allocator: the server, if the race has one, or the
-/// race's command.
+/// Returns the command whose malloc the allocator must serve: the server, if the race has one, or
+/// the race's command.
 fn watched_command(plan: &Plan) -> Vec<String> {
     match &plan.options.server {
         Some(server) => server::shell(&server.serve),
@@ -308,7 +312,8 @@ fn watched_command(plan: &Plan) -> Vec<String> {
 }
 
 /// Returns whether a run succeeded. A command must exit with a status that counts as success. A
-/// server may exit with any status, because heapdrome ends it by a signal.
+/// server may exit with any status or be killed by SIGTERM or SIGKILL, because heapdrome ends it by
+/// these signals.
 fn ended_well(plan: &Plan, report: &Report) -> bool {
     match report.ending {
         Ending::Exited(_) if plan.options.server.is_some() => true,

@@ -17,7 +17,8 @@ use super::rules::{Rules, comparison};
 /// Assembles the result so far.
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     let plan = material.plan;
-    // An entrant has no row if the race ended before its first run.
+    // In a race with proofs, an entrant that has neither a proof nor a failure was never run, and
+    // has no row. Without proofs, every entrant has a row.
     let tried = |e: &usize| {
         plan.options.unproven
             || material.proofs.contains_key(e)
@@ -45,7 +46,7 @@ pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     }
 }
 
-/// Assembles one row of the table.
+/// Assembles the row of one entrant.
 fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult {
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
@@ -142,7 +143,7 @@ fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     })
 }
 
-/// Returns figures of runs by name, such as counters or metrics.
+/// Returns the series of every named figure, such as a counter or a metric.
 fn named_series(
     runs: &[&Run],
     of: impl Fn(&Run) -> BTreeMap<String, f64>,
@@ -168,7 +169,8 @@ fn named_series(
     names.into_iter().filter_map(one).collect()
 }
 
-/// Returns a figure of the runs that watched memory.
+/// Returns the series of a figure over the runs that measured memory; `None` if no run has the
+/// figure.
 fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
     // A run shorter than the time between two readings has no reading.
     let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);
@@ -240,10 +242,10 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// Significance level of a reported trend.
+/// P-value below which a trend in the baseline's wall time is reported.
 const DRIFT_LEVEL: f64 = 0.01;
 
-/// Returns remarks on the whole race for the reader.
+/// Returns remarks for the reader on the whole race.
 fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     let mut remarks = [&material.plan.notes, material.remarks].concat();
     let baseline: Vec<f64> = material
@@ -273,8 +275,8 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     remarks
 }
 
-/// Returns the number of rounds after which the figures may stop an entrant; `None` if they never
-/// do.
+/// Returns the number of rounds after which the figures may stop a decided entrant or end a decided
+/// race; `None` if they never do.
 fn least_rounds(plan: &Plan) -> Option<u32> {
     let stopping = &plan.stopping;
     let decides = stopping.until_decided || stopping.margin.is_some();
@@ -282,7 +284,7 @@ fn least_rounds(plan: &Plan) -> Option<u32> {
 }
 
 /// Returns a remark on entrants that were decided before the end. `decided` maps their positions in
-/// the plan to their numbers of rounds. Returns `None` if it is empty.
+/// the plan to their numbers of rounds. Returns `None` if `decided` is empty.
 fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
     let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for (entrant, rounds) in decided {

@@ -42,7 +42,7 @@ pub enum Interrupted {
 
 /// Returns the race or sweep to resume. `name` is the name of a race or of a sweep; a race that is
 /// part of a sweep selects its sweep. [`LATEST`] selects the last interrupted race or sweep that
-/// was started in the current folder. With `new_limits`, it may also have ended.
+/// was started in the current folder; with `new_limits`, it also selects ended ones.
 ///
 /// # Errors
 /// When no race or sweep has this name. With [`LATEST`], when no unfinished race was started here,
@@ -70,11 +70,12 @@ pub fn find(
     }
 }
 
-/// Returns the result so far of the race of this name; with [`LATEST`], of the single race whose
-/// journal was written last. Returns `None` if there is no such race.
+/// Returns the result so far of the race `name`; `None` if there is no such race, or if it is
+/// running. Among the races with a complete round that belong to no sweep or suite, [`LATEST`]
+/// means the one whose journal was written last.
 ///
 /// # Errors
-/// When its journal is unusable, for example because the race is running.
+/// When the race cannot be opened.
 pub fn kept(
     name: &str,
     engine: &Engine,
@@ -114,8 +115,8 @@ pub fn announce(contest: &Contest, engine: &Engine) {
     }));
 }
 
-/// Refuses to resume a race that belongs to a sweep but whose journal does not name the sweep. The
-/// end of this race would look like the end of the whole sweep.
+/// Refuses to resume a race of a sweep if its journal does not name the sweep. The end of such a
+/// race would look like the end of the whole sweep.
 ///
 /// # Errors
 /// When the race belongs to such a sweep.
@@ -249,7 +250,7 @@ fn name_of(folder: &Path) -> String {
 fn unknown_race(engine: &Engine, name: &str) -> String {
     let known = names(&journal::unfinished(&engine.folders.races), resumed_by);
     match known.as_str() {
-        "" => format!("there is no race called {name}, and no unfinished one"),
-        known => format!("there is no race called {name}; unfinished are: {known}"),
+        "" => format!("no such race: {name}, and no unfinished one"),
+        known => format!("no such race: {name} (unfinished are: {known})"),
     }
 }

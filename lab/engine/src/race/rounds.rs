@@ -39,7 +39,7 @@ impl Contest {
         }
     }
 
-    /// Runs one more round, or returns the end of the race if none is needed.
+    /// Runs one more round, or returns the end of the race if none is needed or possible.
     pub(super) fn round_or_end(&mut self) -> Result<Option<Ended>, Failure> {
         self.clock.start();
         let ended = self.next_or_end();
@@ -71,11 +71,13 @@ impl Contest {
             .memory_runs
             .saturating_mul(runs.saturating_sub(1));
         let made = u32::try_from(race.memory_runs().len()).unwrap_or(u32::MAX);
+        let server = race.plan().options.server.as_ref();
         let outlook = Outlook {
             runs,
             run,
             done: race.complete_rounds(),
             memory_runs: wanted.saturating_sub(made),
+            idle: server.map_or(Duration::ZERO, |server| server.idle.into()),
             spent: self.clock.spent(),
         };
         let stopping = &race.plan().stopping;
@@ -83,8 +85,9 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, untimed, if its run under the witness was short. The forecast uses
-    /// this run, because a short command takes several times as long under the witness.
+    /// Runs the baseline once, without recording the run, if the shortest run under the witness was
+    /// short. The forecast uses this run, because a short command takes several times as long under
+    /// the witness.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -115,7 +118,8 @@ impl Contest {
         }
     }
 
-    /// Returns the end of the race if there are enough rounds.
+    /// Returns the end of the race if no further round is needed or possible. After the minimum
+    /// number of rounds, makes the missing memory runs first.
     fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
         if let Some(ended) = self.lost() {
@@ -164,14 +168,15 @@ impl Contest {
         most.is_none_or(|most| self.clock.spent() + time < most)
     }
 
-    /// Returns the end of a race whose `--max-time` is used up before its first round.
+    /// Returns the end of the race if its `--max-time` is used up before the first round.
     pub(super) fn no_time_for_rounds(&self) -> Option<Ended> {
         let first = self.race.runs().is_empty() && !self.fits(Duration::ZERO);
         first.then(|| {
             let run = self.prover.shortest_run().map(limits::about);
             let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
             Ended::NothingToRace(format!(
-                "--max-time was used up before the first round by the runs under the witness{run}; raise it, or race fewer allocators with -a"
+                "--max-time was used up before the first round by the untimed runs that prove which allocator serves{run}; \
+                 raise it, or race fewer allocators with -a"
             ))
         })
     }
@@ -214,8 +219,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Makes the missing untimed runs that watch memory, for every entrant that still races except
-    /// the twin.
+    /// Makes the missing memory runs of every entrant that still races, except the twin.
     fn watch_memory(&mut self) -> Result<(), Failure> {
         let wanted = self.race.plan().options.memory_runs as usize;
         for entrant in 0..self.race.plan().entrants.len() {

@@ -35,8 +35,8 @@ impl Rules {
     }
 }
 
-/// Converts an estimate of a figure into a comparison for a result. A replay at a speed that
-/// supports no claim on the figure has no verdict.
+/// Converts an estimate of a figure into a comparison for a result. The verdict is `NotJudged` if
+/// the replay's speed supports no claim on the figure.
 pub(super) fn comparison(
     rule: &Rule,
     figure: &Compared<'_>,

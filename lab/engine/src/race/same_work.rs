@@ -32,8 +32,7 @@ const AT_START: (u64, u64) = (32, 128 << 10);
 /// occasionally start a helper.
 const FEW_PROCESSES: u64 = 1;
 
-/// Minimum ratio of a difference to the spread of the baseline's own runs; smaller differences are
-/// allowed.
+/// Multiple of the spread of the baseline's own runs up to which a difference is allowed.
 const SPREADS: u64 = 3;
 
 /// Number of further baseline runs after a difference was found.
@@ -103,14 +102,14 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 /// Runs that did different work.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference {
-    /// The very first run, by the baseline, differs. The value is the work of a later run.
+    /// The baseline's first run differs from all later runs. The value is the work of a later run.
     First(Work),
-    /// Rivals, by their positions.
+    /// Some rivals differ. The values are their positions in the list of rivals.
     Rivals(Vec<usize>),
 }
 
 /// Compares the baseline's `first` run with the runs of `rivals` and with the baseline's later runs
-/// `again`, which may be empty.
+/// `again`, which may be empty. Returns `None` if they did the same work.
 fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference> {
     let differs_first = |later: &&Work| differ(first, **later, spread(again));
     if !again.is_empty() && again.iter().filter(differs_first).count() == again.len() {
@@ -128,8 +127,8 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .filter(|place| differ(mean, rivals[*place], spread))
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
-    // If several rivals agree with each other but not with the first run, the first run left
-    // results that changed the work of all later runs.
+    // If there are several rivals, and all agree with each other but not with the first run, the
+    // first run left results that changed the work of all later runs.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,
@@ -146,8 +145,9 @@ struct Compared {
 }
 
 impl Contest {
-    /// Compares the work of all entrants. A difference ends the race, or leads to a remark if it is
-    /// acceptable. A race that has runs was already checked.
+    /// Compares the work of all entrants. If a difference is acceptable, adds a remark. Otherwise
+    /// runs the baseline again, and returns the end of the race if a difference remains. Does
+    /// nothing if the race has runs, because it was already checked.
     pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
         if !self.race.runs().is_empty() {
             return Ok(None);
@@ -169,7 +169,8 @@ impl Contest {
     }
 
     /// Collects the work that the proofs counted. Skips a rival that did not serve the same
-    /// programs as the baseline, and a proof from another cell, because it counted another command.
+    /// programs as the baseline. Also skips a rival whose proof is from another cell than the
+    /// baseline's proof, because it counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;
@@ -229,7 +230,7 @@ fn told(plan: &Plan, compared: &Compared, found: &Difference) -> String {
         Difference::Rivals(places) => rivals(compared, places),
     };
     format!(
-        "the runs under the witness did different amounts of work ({first} under {baseline}; \
+        "the untimed runs that prove which allocator serves did different amounts of work ({first} under {baseline}; \
          {others}): wall times compare that work, too"
     )
 }

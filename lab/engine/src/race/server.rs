@@ -26,7 +26,7 @@ const END_GRACE: Duration = Duration::from_secs(5);
 /// `false` if the server ended before it answered.
 ///
 /// # Errors
-/// When the server does not answer in time, or a command cannot be run.
+/// When the server does not answer in time, a command cannot be run, or the user interrupts.
 pub fn load_once(
     plan: &Plan,
     server: &Server,
@@ -66,7 +66,7 @@ pub fn load_once(
 /// returns whether it succeeded.
 ///
 /// # Errors
-/// When the command cannot be run.
+/// When the command cannot be run, or the user interrupts.
 pub fn succeeds_unwatched(
     plan: &Plan,
     base: &BaseEnvironment,
@@ -106,7 +106,7 @@ impl Helper<'_> {
     }
 
     /// Runs a command and returns its exit status; `None` if it exceeded its time limit. Kills all
-    /// children that the command leaves.
+    /// processes that the command leaves in its process group.
     fn run(
         &self,
         words: &[String],

@@ -11,8 +11,8 @@ pub struct ProofStore {
 }
 
 impl ProofStore {
-    /// Returns the proof that was taken under `key`, which identifies the program, the library and
-    /// the environment.
+    /// Returns the proof that is stored under `key`, if there is one. `key` identifies the program,
+    /// the library and the environment.
     pub fn find(&self, key: &str) -> Option<&Proof> {
         self.proofs.get(key)
     }

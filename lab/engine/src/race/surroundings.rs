@@ -1,4 +1,4 @@
-//! Records the environment in which a race's proofs were taken, in a file next to the journal. If
+//! Record of the environment in which a race's proofs were taken, in a file next to the journal. If
 //! the race is resumed in another environment, the differences are reported. Only digests of the
 //! values are stored, because variables may hold secrets.
 
@@ -20,7 +20,7 @@ const FILE_NAME: &str = "environment.json";
 /// Digests of the variables' values, by name.
 type Digests = BTreeMap<String, String>;
 
-/// Stores the current environment.
+/// Stores the digests of `environment` in the race's folder.
 ///
 /// # Errors
 /// When the file cannot be written.

@@ -35,8 +35,8 @@ pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     })
 }
 
-/// Takes a lock that excludes other sweeps whose races lock folders of the cache, because two such
-/// sweeps could deadlock.
+/// If a race locks a folder of the cache, takes a lock that excludes other sweeps with such races,
+/// because two of these sweeps could deadlock.
 fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
     let keeps = |request: &CellRequest| match &request.load {
         Load::Command(_) => false,
@@ -47,7 +47,7 @@ fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Fail
     if !requests.iter().any(keeps) {
         return Ok(None);
     }
-    engine.tell(Event::Locking("sweeps of prepared workloads"));
+    engine.tell(Event::Locking("the folders of the workload"));
     let locked = engine.folders.cache.lock("sweep");
     engine.check()?;
     locked.map(Some).map_err(Failure::machine)

@@ -1,4 +1,5 @@
-//! The suite `lgalloc`: every table of the document, and its claims.
+//! The suite `lgalloc`: the tables and claims of the document "Running lgalloc benchmarks on a
+//! target host".
 
 use std::time::{Duration, Instant};
 
@@ -95,10 +96,11 @@ impl<'a> Document<'a> {
     }
 
     /// Returns swap for these cells: the requested swap, else the existing swap, else a swap file.
-    /// If none is possible, removes the cells that require swap and reports the reason.
+    /// Returns `None` if no swap must be created. If none is possible, returns `None`, marks the
+    /// cells that require swap as failed, and adds a remark with the reason.
     ///
     /// # Errors
-    /// When the user interrupts, or the request is invalid.
+    /// When the user interrupts.
     fn swap_for(&mut self, cells: &mut [&mut Cell]) -> Result<Option<Swap>, Failure> {
         let mechanism = self.cells.mechanism;
         let needed = swapped(cells.iter().map(|cell| &**cell));

@@ -1,4 +1,4 @@
-//! Estimates a suite's time by one run of each allocator on the suite's smallest form.
+//! Estimates a suite's time by one run of each allocator on the smallest form of each race.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// Minimum estimated time for which `--yes` is required.
+/// Estimated time above which `--yes` is required.
 const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Estimated time of a suite.
 #[derive(Default)]
 pub struct Estimate {
-    /// Total time of all races that could be estimated.
+    /// Total minimum time of all races that could be estimated.
     time: Duration,
-    /// Races, each with its time and with a text on its maximum time.
+    /// Races, each with its minimum time and with a text on its maximum time.
     races: Vec<(String, Duration, String)>,
     /// Total time if no entrant is decided before the maximum number of rounds.
     most: Duration,
     unknown: Vec<String>,
 }
 
-/// Name of the system's allocator with another setting, which is available everywhere. It replaces
-/// the rivals in an estimate if none of them is built.
+/// Name of an entry that is available everywhere: the system's allocator with another setting. It
+/// replaces the rivals in an estimate if none of them is built.
 const STAND_IN: &str = "system-arena1";
 
 /// Runs one round of the smallest form of each race, and scales the round's time by the number of
@@ -35,7 +35,7 @@ const STAND_IN: &str = "system-arena1";
 /// others.
 ///
 /// # Errors
-/// When the user interrupts. A race whose small form fails is omitted from the estimate.
+/// When the user interrupts. The time of a race whose small form fails counts as unknown.
 pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
     let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
     let mut found = Estimate::default();
@@ -76,7 +76,8 @@ pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> 
     Ok(found)
 }
 
-/// Returns the race with only those of its allocators that are built.
+/// Returns the race without allocators that are not built. If no allocator is left, adds
+/// [`STAND_IN`].
 fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race.allocators.retain(|name| !unbuilt.contains(name));
     if race.allocators.is_empty() {
@@ -90,7 +91,7 @@ fn runs(race: &Race) -> f64 {
     race.allocators.len() as f64 + 2.0
 }
 
-/// Returns the wall time of one round.
+/// Returns the wall time of one round in seconds: the sum of the entrants' medians.
 fn seconds(result: &RaceResult) -> f64 {
     let walls = result.entrants.iter().filter_map(|row| row.wall_s.as_ref());
     walls

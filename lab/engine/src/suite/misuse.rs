@@ -15,11 +15,12 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::{Kept, started};
 
-/// Tests every chosen allocator with every kind of misuse, and returns the outcomes.
+/// Tests every chosen allocator with every chosen kind of misuse, and returns the outcomes.
 ///
 /// # Errors
-/// When a program cannot be compiled or run, or an allocator that was requested by name is
-/// unavailable. Any other allocator that cannot be tested is only reported.
+/// When a kind of misuse is unknown, a program cannot be compiled or run, or an allocator that was
+/// requested by name is unavailable. Also when the user interrupts. Any other allocator that cannot
+/// be tested is only reported.
 pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let registry = engine.registry()?;
@@ -95,13 +96,13 @@ fn untried(name: &str) -> String {
 
 /// Result of testing an allocator.
 enum Tried {
-    /// One run for each kind of misuse.
+    /// One run for each tested kind of misuse.
     Runs(Vec<MisuseRun>),
     /// The allocator cannot be tested. The text is the reason.
     Unfit(String),
 }
 
-/// Tests one allocator with every kind of misuse.
+/// Tests one allocator with each of `kinds`.
 fn try_one(
     programs: &Misuses,
     entrant: &Entrant,

@@ -1,4 +1,4 @@
-//! Suites: the tables of a document, reproduced on this machine.
+//! Suites: sets of races, or of paging-lab cells, that reproduce published tables on this machine.
 
 mod document;
 mod estimate;
@@ -34,7 +34,7 @@ pub struct SuiteRequest {
     /// Names, paths or groups of allocators that replace those of the suite; empty for the suite's
     /// own.
     pub allocators: Vec<String>,
-    /// Cells to run; empty for all.
+    /// Cells, experiments or kinds of misuse to run, depending on the suite; empty for all.
     pub only: Vec<String>,
     /// Number of rounds of each race; `None` for the suite's own.
     pub rounds: Option<u32>,
@@ -42,13 +42,13 @@ pub struct SuiteRequest {
     pub resume: Option<PathBuf>,
     /// File for the results of a new suite; `None` for a file in heapdrome's own folder.
     pub file: Option<PathBuf>,
-    /// Whether that file contains variables in place of folder names.
+    /// Whether variables replace folder names in the file for the results.
     pub redact: bool,
     /// Seed of every random draw; `None` for a seed from the clock.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,
-    /// Request for the suite: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the suite.
     pub asked: Vec<String>,
 }
 
@@ -63,19 +63,19 @@ trait Pieces {
     /// Computes the tables and verdicts from all results.
     fn evaluate(&self, collection: &mut Collection);
 
-    /// Returns the outcome of a suite that has been reported.
+    /// Returns the command's outcome for a suite. The report already contains the details.
     fn outcome(&self, collection: &Collection) -> Result<(), Failure>;
 }
 
-/// A running suite.
+/// An open suite: its collection, and the pieces to run.
 pub struct Session<'a> {
     kept: Kept<'a>,
     pieces: Box<dyn Pieces + 'a>,
 }
 
 impl<'a> Session<'a> {
-    /// Opens a suite: reports every error of the request, and builds every allocator that the suite
-    /// needs.
+    /// Opens a suite: reports every error of the request. Unless only an estimate is wanted, builds
+    /// every allocator that the suite needs.
     ///
     /// # Errors
     /// When the suite is unknown, cannot be run, or cannot be resumed.
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
     /// Estimates the time of the suite.
     ///
     /// # Errors
-    /// When the user interrupts.
+    /// When the user interrupts, or the paging lab cannot run its probes.
     pub fn estimate(&mut self) -> Result<Estimate, Failure> {
         self.pieces.estimate(&mut self.kept)
     }
@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
         Ok(Some(&self.kept.collection))
     }
 
-    /// Returns the outcome of a suite that has been reported.
+    /// Returns the command's outcome for a suite. The report already contains the details.
     ///
     /// # Errors
     /// When an entrant failed, or nothing was measured.
@@ -143,8 +143,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Opens races of suites: reports every error in the suites, and builds every allocator that
-    /// they need.
+    /// Opens races of suites: reports every error in the suites. Unless only an estimate is wanted,
+    /// builds every allocator that they need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,
@@ -186,7 +186,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse is tested only after a complete suite without an interrupt.
+        // Misuse is tested only if all cells are selected and the user has not interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }
@@ -211,7 +211,7 @@ fn empty(request: &SuiteRequest) -> Collection {
     started(&request.name, purpose, request.asked.clone())
 }
 
-/// Returns the outcome of races: a failure if an entrant failed in any of them.
+/// Returns the command's outcome for races: a failure if an entrant failed in any of them.
 fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

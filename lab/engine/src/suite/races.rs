@@ -10,7 +10,8 @@ use crate::placement;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 
-/// Minimum number of rounds, regardless of the intervals.
+/// Value of `min_rounds` for a race with a fixed number of rounds. A race with fewer rounds uses
+/// that fixed number instead.
 const LEAST_ROUNDS: u32 = 5;
 
 /// Time after which a run counts as hung, except at the published scale.
@@ -26,7 +27,7 @@ pub struct Races {
     pub unbuilt: Vec<String>,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Whether the user selected cells.
+    /// Whether the user selected cells. Misuse is not tested then.
     pub picked: bool,
     /// Proofs from the cells so far.
     pub proofs: ProofStore,
@@ -128,7 +129,7 @@ impl Races {
         })
     }
 
-    /// Adds a race, and writes the collection.
+    /// Adds the result of a race to the collection, and writes the collection.
     fn keep(&self, race: &Race, result: RaceResult, kept: &mut Kept<'_>) -> Result<(), Failure> {
         if kept.collection.races.is_empty() {
             kept.collection.machine = result.machine.clone();

@@ -62,11 +62,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that the remaining races have the same allocators as the finished ones, so that all races
-/// fit into one table.
+/// Checks that in each finished race, all of its allocators in `races` took part, so that finished
+/// and remaining races fit into one table.
 ///
 /// # Errors
-/// When an allocator of the remaining races did not take part in a finished race.
+/// When such an allocator did not take part in a finished race.
 pub fn check_rivals(
     request: &SuiteRequest,
     before: &Collection,
@@ -95,8 +95,8 @@ pub fn check_rivals(
     Ok(())
 }
 
-/// Returns whether a collection was measured on a machine with the processors of this one. Returns
-/// true for a collection without measurements.
+/// Returns whether a collection was measured on a machine with the same processors as this one.
+/// Returns true for a collection without measurements.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
     (collection.races.is_empty() && collection.paging_cells().is_empty())
@@ -115,7 +115,8 @@ pub struct Equipment {
 /// unavailable ones from the suites.
 ///
 /// # Errors
-/// When an allocator that was requested by name, or a baseline, is unavailable.
+/// When an allocator that was requested by name, or a baseline, is unavailable. Also when the user
+/// interrupts.
 pub fn equip(
     suites: &mut [Suite],
     request: &SuiteRequest,

@@ -33,17 +33,18 @@ const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct SurviveRequest {
     /// Names, paths or groups of allocators; empty for the group `default`.
     pub allocators: Vec<String>,
-    /// Swap to create.
+    /// Swap to create, or the existing swap.
     pub swap: SwapWish,
     /// Number of runs that must all finish under a limit.
     pub runs: u32,
     /// Relative precision of the smallest limit; 0.05 is 5%.
     pub precision: f64,
-    /// Time limit of a run, as a multiple of the time without a memory limit.
+    /// Time limit of a run, as a multiple of the time without a memory limit. The limit also has a
+    /// fixed minimum.
     pub patience: f64,
     /// Command with its arguments.
     pub command: Vec<String>,
-    /// Request for the search: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the search.
     pub asked: Vec<String>,
 }
 
@@ -59,9 +60,9 @@ struct Site<'a> {
 /// contains all findings, even if the search failed.
 ///
 /// # Errors
-/// When the command does not exist, no limit is possible, or an allocator cannot be found or built.
-/// The second result is an error when the command cannot be traced, the user interrupts, or swap
-/// cannot be removed.
+/// When the command does not exist, no limit is possible, an allocator cannot be found or built, or
+/// swap cannot be created. The second result is an error when the command cannot be traced or run,
+/// the user interrupts, or swap cannot be removed.
 pub fn survive(
     request: &SurviveRequest,
     engine: &Engine,
@@ -72,6 +73,7 @@ pub fn survive(
             "cannot find the command {name}; a shell line is written as: sh -c '...'"
         )));
     }
+    program::check_repeatable(request.command.iter().map(String::as_str))?;
     let begun = started("survive", Purpose::default(), request.asked.clone());
     let mut opened = Opened::new(engine)?;
     let mechanism = opened.lab.own_groups().map_err(failure)?;
@@ -152,7 +154,8 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Returns the reason why the allocator does not serve the command; `None` if it does.
+    /// Returns the reason why there is no search under the allocator; `None` if it serves the
+    /// command.
     fn unproven(&self, entrant: &Entrant) -> Result<Option<String>, Failure> {
         self.tell(entrant, Searching::Proof);
         proof::missing(&self.request.command, entrant, &self.lab.interrupt)

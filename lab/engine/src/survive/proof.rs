@@ -10,7 +10,8 @@ use heapdrome_witness::{Request, Witness};
 use crate::failure::Failure;
 use crate::race::{not_served, witness_failure};
 
-/// Returns the reason why `entrant` does not serve the command; `None` if it does.
+/// Returns the reason why no run shows that `entrant` serves the command: another allocator serves
+/// it, the command fails, or it traces programs. Returns `None` if `entrant` serves the command.
 ///
 /// # Errors
 /// When the command cannot be traced, or the user interrupts.
@@ -36,7 +37,7 @@ pub fn missing(
     let report = session.finish().map_err(witness_failure)?;
     if let Some(program) = report.refused_tracer {
         return Ok(Some(format!(
-            "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
+            "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \
              each process, so the object that serves it is unknown; run survive on the traced program itself"
         )));
     }

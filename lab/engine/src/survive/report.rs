@@ -16,7 +16,7 @@ pub fn tables(rows: &[Survival], command: &[String]) -> Vec<Table> {
     vec![table(rows, &command), slowdown::table(rows, &command)]
 }
 
-/// Returns the outcome of a search that has been reported.
+/// Returns the command's outcome for a search. The report already contains the details.
 ///
 /// # Errors
 /// When the command finishes under no allocator, or fails under one of them.
@@ -174,7 +174,8 @@ mod tests {
         }
     }
 
-    /// Returns the failed trial that bounds the smallest limit from below, to 5%.
+    /// Returns a failed trial whose limit is 5% below `smallest`, and thus bounds the smallest
+    /// limit from below.
     fn too_small(smallest: u64) -> Trial {
         Trial {
             limit_bytes: smallest - smallest / 20,

@@ -10,7 +10,8 @@ const MARKS: f64 = 4.0;
 /// Number of marks in the longest bar.
 const LONGEST: usize = 40;
 
-/// Returns the slowdown of the runs under a limit; `None` if a run did not finish.
+/// Returns the slowdown of the runs under a limit; `None` if a run did not finish, or if there are
+/// no runs to compare.
 fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     slowdown(&trial.wall_s, &row.unlimited_s).filter(|_| trial.survived())
 }
@@ -93,7 +94,7 @@ fn line(row: &Survival, trial: &Trial) -> Vec<String> {
     ]
 }
 
-/// Formats a bar. A truncated bar ends in a different mark.
+/// Formats a bar. A truncated bar ends in `>`.
 fn bar(times: f64) -> String {
     let marks = (times * MARKS).round() as usize;
     match marks > LONGEST {

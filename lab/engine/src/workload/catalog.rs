@@ -14,7 +14,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Data of a race. While this value lives, the data are locked against changes and removal.
+/// Data of a race of the catalog workload. While this value lives, the data are locked against
+/// changes and removal.
 pub struct Data {
     folder: PathBuf,
     program: PathBuf,
@@ -24,7 +25,7 @@ pub struct Data {
 /// Prepares the data, which are generated once and then reused.
 ///
 /// # Errors
-/// When the data cannot be generated.
+/// When the companion is missing, the data cannot be locked or generated, or the user interrupts.
 pub fn data(settings: &Settings, engine: &Engine) -> Result<Data, Failure> {
     let program = Companion::Catalog.find()?;
     let name = data_folder_name(settings);
@@ -90,7 +91,7 @@ fn generate(
     child::in_own_group(&mut command);
     let failed = |error| Failure::Machine(format!("cannot run {}: {error}", program.display()));
     let mut running = command.spawn().map_err(failed)?;
-    // A killed generator leaves files only in the staging folder, which is removed with its lock.
+    // A killed generator leaves files only in the staging folder, which the caller removes.
     let status = match child::wait(&mut running, Limits::NONE, engine.folders.cache.interrupt()) {
         Ok(Ended::Itself(status)) => status,
         Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => return Err(Failure::Interrupted),

@@ -27,7 +27,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// Returns every workload, in display order.
+    /// Returns every workload except the replay of a trace, in display order.
     pub fn all() -> Vec<Self> {
         let synthetic = heapdrome_workloads::list().iter();
         let programs = heapdrome_programs::list().iter();
@@ -53,7 +53,7 @@ impl Workload {
         let names: Vec<_> = all.iter().map(Self::name).collect();
         let advice = nearest_or_all(name, names);
         Err(Failure::Usage(format!(
-            "there is no workload named {name}; {advice}"
+            "no such workload: {name} ({advice})"
         )))
     }
 
@@ -154,8 +154,8 @@ impl Asked {
         }
     }
 
-    /// Returns the parameters as `name=value` words: all parameters of a built-in load, but only
-    /// the explicitly set ones of a program.
+    /// Returns the parameters as `name=value` words: all parameters of a built-in load or a replay,
+    /// but only the explicitly set ones of a program.
     pub fn words(&self) -> Vec<String> {
         match &self.what {
             What::Own(parameters, _) => parameters.words(),
@@ -210,13 +210,14 @@ fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=".contains(c);
     match shlex::try_quote(word) {
         Ok(quoted) if !word.chars().all(is_plain) => quoted.into_owned(),
-        // A word with a NUL cannot come from a command line.
+        // A plain word needs no quotes. `try_quote` fails only for a word with a NUL, which cannot
+        // come from a command line.
         _ => word.to_owned(),
     }
 }
 
 /// Returns the words, converted to the workload's small form if `quick`. A named preset becomes its
-/// quick form. Without a named preset, the first quick preset is added.
+/// quick form, if it has one. Without a named preset, the first quick preset, if any, is added.
 fn with_preset(description: &Description, words: &[String], quick: bool) -> Vec<String> {
     let known = |name: &str| description.presets.iter().find(|one| one.name == name);
     let (named, rest) = match words.split_first() {

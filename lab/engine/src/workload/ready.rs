@@ -43,7 +43,8 @@ enum Kept {
     Replay { _program: trace::Program },
 }
 
-/// Figures that every built-in workload reports. The flag is whether more is better.
+/// Figures that every built-in load and every replay report. The flag states whether a higher value
+/// is better.
 const COMMON: [(&str, bool); 6] = [
     ("operations_per_cpu_s", true),
     ("overhead", false),
@@ -57,10 +58,11 @@ const COMMON: [(&str, bool); 6] = [
 const FIGURES_OF_REPORT: &str = r#""figures":\{[^}]*\}"#;
 
 impl Asked {
-    /// Checks that the workload's program exists. This check precedes all builds.
+    /// Checks that the companion of a built-in load or a replay exists, and that a trace is valid.
+    /// A program of the system is not checked. This check precedes all builds.
     ///
     /// # Errors
-    /// When the program does not exist.
+    /// When the companion does not exist, or the trace is unusable.
     pub fn check_program(&self) -> Result<(), Failure> {
         match &self.what {
             What::Own(_, companion) => companion.find().map(|_| ()),
@@ -88,7 +90,7 @@ impl Asked {
     /// Prepares the workload: finds its program, and writes its files into the cache.
     ///
     /// # Errors
-    /// When the workload's program or a file that it needs is unavailable.
+    /// When the workload's program or a file that it needs is unavailable, or the user interrupts.
     pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
         match &self.what {
             What::Own(parameters, Companion::Runner) => synthetic(parameters),
@@ -105,8 +107,8 @@ impl Asked {
 }
 
 impl Ready {
-    /// Adds the settings that the workload needs to the options of a race. `--prepare` and
-    /// environment variables of the command line take precedence.
+    /// Adds to the options of a race the settings that the workload needs. `--prepare`, environment
+    /// variables and metrics of the command line take precedence.
     pub fn apply(&self, options: &mut Options) {
         options.directory.clone_from(&self.directory);
         if options.prepare.is_none() {
@@ -218,7 +220,8 @@ fn program_ready(prepared: Prepared) -> Ready {
     }
 }
 
-/// Returns the names of a report's figures, common ones first. The flag is whether more is better.
+/// Returns the names of the figures that a built-in load reports, common ones first. The flag
+/// states whether a higher value is better.
 fn figures(description: &Description) -> Vec<(&'static str, bool)> {
     let mut figures = COMMON.to_vec();
     for figure in description.figures {

@@ -16,21 +16,21 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fidelity;
 
-pub use source::{Source, open};
+pub use source::{Source, built_in, open};
 
-/// Name of the workload.
+/// Name of the workload that replays a trace.
 pub const NAME: &str = "replay";
 
 /// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The trace.
+    /// Trace to replay.
     pub trace: Source,
     /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
     /// Speed of the replay.
     pub speed: Speed,
-    /// Part of each new block that the replay writes.
+    /// Way in which the replay writes to each new block.
     pub touch: Touch,
 }
 
@@ -93,7 +93,8 @@ impl Replay {
     /// Compiles the trace, unless the cache already contains its program.
     ///
     /// # Errors
-    /// When the trace cannot be read, or the cache cannot be written.
+    /// When the companion is missing, the trace is unusable, the cache cannot be written, or the
+    /// user interrupts.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
         let trace = self.trace.open()?;
@@ -191,11 +192,15 @@ impl Program {
         &self.sha256
     }
 
-    /// Returns the speed and the known fidelity of the replay. Both affect its verdicts.
+    /// Returns the facts about the replay and its program that affect verdicts.
     pub fn replayed(&self) -> Replayed {
+        let header = self.header();
+        let trace = self.trace.open().ok();
         Replayed {
-            speed: self.header().speed,
+            speed: header.speed,
             trace_sha256: self.sha256.clone(),
+            allocator_share: trace
+                .and_then(|trace| heapdrome_replay::share_in_allocator(&trace, header.process)),
             fidelity: self.fidelity().0,
         }
     }
@@ -233,7 +238,8 @@ impl Program {
                 quoted(&path.to_string_lossy())
             )),
             (Source::Carried(_), None) => Some(
-                "fidelity not checked: the trace is the beginning of a program's run".to_owned(),
+                "fidelity not checked: a built-in trace is only the beginning of its program's run"
+                    .to_owned(),
             ),
         });
         if header.left_out > 0 {

@@ -1,5 +1,5 @@
-//! Commands and rivals that fail in a round. The failure is reported with its kind and place, and
-//! the race continues.
+//! Tests that a command or a rival that fails in a round is reported with the kind and the place of
+//! its failure, and that the race continues.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::support::{self, Site, done, end, is_hook, rival, row, samples};
 /// not.
 const BESIDE_A_SOUND_ONE: [(&str, &str); 2] = [("talking", "talking"), ("sound", "sound")];
 
-/// Simulates a command that prints an additional line under the talking rival.
+/// Simulates a command that prints an additional line under the rival `talking`.
 fn talking() -> Simulation {
     Simulation::new(|run| match rival(run) {
         Some("talking") => end("of the allocator\ndone\n"),
@@ -25,14 +25,14 @@ fn talking() -> Simulation {
     })
 }
 
-/// Races a talking rival and a sound one for two rounds.
+/// Races the rivals `talking` and `sound` for two rounds.
 fn race(site: &Site, options: Options, simulation: Simulation) -> RaceResult {
     let plan = support::plan(&BESIDE_A_SOUND_ONE, options, support::rounds(2));
     done(site.race(plan, simulation))
 }
 
-/// Asserts that the talking rival left with `ending`, that this was reported, and that the sound
-/// rival continued.
+/// Asserts that the rival `talking` left the race with `ending`, that this was reported, and that
+/// the rival `sound` continued.
 fn left(site: &Site, result: &RaceResult, ending: Ending) {
     let how = format!("{ending:?}");
     let told = ["Left", "\"talking\"", &how];

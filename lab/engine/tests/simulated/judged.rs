@@ -1,4 +1,5 @@
-//! Races that end when the judged figures are decided. Beaten rivals leave them early.
+//! Tests that a race ends when the judged figures are decided, and that beaten rivals leave it
+//! early.
 //!
 //! The judged figure is printed by the command: the baseline prints 1, and a rival the value of its
 //! setting.
@@ -54,8 +55,8 @@ fn race(site: &Site, rivals: &[(&str, &str)], stopping: Stopping) -> RaceResult 
     done(site.race(support::plan(rivals, options, stopping), figures()))
 }
 
-/// Returns the number of rounds of each entrant, and the number after which it was decided. The
-/// baseline and its twin come first.
+/// Returns the number of rounds of each entrant, and the number after which it was decided, if it
+/// was. The baseline and its twin come first.
 fn rounds(result: &RaceResult) -> Vec<(usize, Option<u32>)> {
     let rows = result.entrants.iter();
     rows.map(|row| {

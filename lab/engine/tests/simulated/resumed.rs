@@ -1,4 +1,4 @@
-//! Interrupted races: their selection, and their state after they are resumed.
+//! Tests the selection of interrupted races, and their state after they are resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ fn interrupted_after(site: &Site, most: usize) -> Engine {
     }))
 }
 
-/// Interrupts a race in its second round.
+/// Interrupts a race in its second round, and returns an engine that can resume the race.
 fn interrupted(site: &Site) -> Engine {
     let engine = interrupted_after(site, 4);
     let plan = support::plan(
@@ -133,7 +133,7 @@ fn names_of_unfinished_races_are_told_the_newest_first_and_a_sweep_is_one() {
     }
     let told = refused("none", &engine);
     let names = format!("unfinished are: c, b, a, swept, {oldest}");
-    assert!(told.contains("no race called none"), "{told}");
+    assert!(told.contains("no such race: none"), "{told}");
     assert!(told.contains(&names), "{told}");
 }
 

@@ -1,4 +1,5 @@
-//! Order and environment of the runs of a race, and the figures read from them.
+//! Tests the order and the environment of the runs of a race, and the figures that are read from
+//! them.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +11,8 @@ use crate::support::{self, Site, done, end, rival, row};
 /// Rivals, each with a setting that identifies it.
 const RIVALS: [(&str, &str); 2] = [("one", "one"), ("other", "other")];
 
-/// Returns the rivals of all timed runs of a race with this seed, in the order of the runs.
+/// Returns the rivals of all timed runs of a race with this seed, in the order of the runs. `None`
+/// stands for the baseline and its twin.
 fn order(seed: u64) -> Vec<Option<String>> {
     let runs = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&runs);

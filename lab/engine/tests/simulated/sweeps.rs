@@ -1,4 +1,4 @@
-//! Sweeps that are interrupted and resumed as a whole.
+//! Tests sweeps that are interrupted and resumed as a whole.
 
 use std::path::Path;
 use std::sync::Arc;

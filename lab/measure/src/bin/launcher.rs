@@ -1,6 +1,7 @@
-//! The launcher as a separate program, and a measurer that tests can kill. With the arguments `race
-//! FOLDER ROUNDS COMMAND...` it races the system's allocator against itself. If `FOLDER` contains a
-//! race, it resumes that race.
+//! Test program that serves as a launcher, or as a measurer that tests can kill. With the arguments
+//! `WORD FOLDER ROUNDS COMMAND...`, the measurer races the system's allocator against itself in
+//! `FOLDER`, or resumes the race in that folder. The entrants' names and the error messages begin
+//! with `WORD`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -31,8 +31,8 @@ pub fn list(races: &Path) -> Vec<RaceSummary> {
     by_age(races).filter_map(summary).collect()
 }
 
-/// Returns the most recently written race in `races` that is `wanted` and that no heapdrome is
-/// running. Older journals are not read.
+/// Returns the most recently written race in `races` for which `wanted` returns true and that no
+/// heapdrome is running. Older journals are not read.
 pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<RaceSummary> {
     let free = |race: &RaceSummary| !is_locked(&race.folder.join(FILE_NAME));
     by_age(races)

@@ -1,4 +1,4 @@
-//! Journal of a race. Every event is on disk before the race continues.
+//! Journal of a race. Every line is on disk before the race continues.
 
 mod list;
 
@@ -38,7 +38,7 @@ pub enum JournalError {
         /// Error that the system returned.
         source: std::io::Error,
     },
-    /// The journal could not be written.
+    /// The journal could not be written or locked.
     #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Write {
         /// Path of the journal.
@@ -87,7 +87,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal in `folder`, which is created if needed.
+    /// Creates a journal in `folder` with the line `first`. The folder is created if needed.
     pub(crate) fn create(folder: &Path, first: &JournalLine) -> Result<Self, JournalError> {
         let path = folder.join(FILE_NAME);
         let failed = |source: io::Error| JournalError::Write {
@@ -118,7 +118,8 @@ impl Journal {
         sync_folder(folder).map_err(failed)?;
         for holder in new.into_iter().filter_map(Path::parent) {
             match sync_folder(holder) {
-                // A folder may be writable but unreadable.
+                // A folder without read permission may be writable, but it cannot be opened for
+                // syncing.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 other => other.map_err(failed)?,
             }
@@ -142,7 +143,8 @@ impl Journal {
         Ok((journal, lines))
     }
 
-    /// Adds a line, and returns when it is on disk. After a failure, no part of the line is left.
+    /// Adds a line, and returns when it is on disk. After a failure, removes the part of the line
+    /// that was written.
     pub(crate) fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
         let mut text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
         text.push(b'\n');
@@ -151,7 +153,7 @@ impl Journal {
             .write_all(&text)
             .and_then(|()| self.file.sync_data());
         if let Err(source) = written {
-            // If this fails, the line is removed when the journal is opened again.
+            // If this fails, an incomplete line is removed when the journal is opened again.
             let _ = self.cut();
             return Err(self.failed(source));
         }

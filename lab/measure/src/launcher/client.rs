@@ -62,7 +62,8 @@ impl Launcher {
         }
     }
 
-    /// Waits at most `patience` for the end of the requested process.
+    /// Waits at most `patience` for the end of the requested process. Returns `None` if the process
+    /// has not ended.
     pub(crate) fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
         match self {
             Self::Process(process) => process.poll(patience),
@@ -171,7 +172,8 @@ impl Process {
         self.send(&Request::Stop(stop))
     }
 
-    /// Waits at most `patience` for the end of the requested process.
+    /// Waits at most `patience` for the end of the requested process. Returns `None` if the process
+    /// has not ended.
     fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
         if self.socket.buffer().is_empty() {
             let ready = wait::poll([self.socket.get_ref().as_fd()], Some(patience));
@@ -212,8 +214,8 @@ impl Process {
         }
     }
 
-    /// Returns the error for a launcher that fails. If the launcher has ended, the error contains
-    /// its exit status.
+    /// Returns the error for a failed launcher. Its reason is the launcher's exit status, or
+    /// `reason` if the launcher has not ended.
     fn misbehaved(&mut self, reason: &str) -> MeasureError {
         // The launcher closes its socket a moment before its process ends.
         std::thread::sleep(Duration::from_millis(20));

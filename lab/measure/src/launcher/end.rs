@@ -16,9 +16,9 @@ const SWEEP_GRACE: Duration = Duration::from_secs(1);
 /// Time within which killed processes must be gone.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// Reason why a request has no answer.
+/// Reason why a request to start a process has no outcome.
 pub(super) enum Halt {
-    /// The client is gone, or its request is malformed.
+    /// The client is gone, its request is malformed or not expected, or waiting failed.
     Hangup,
     /// Some processes survive SIGKILL. The text contains their names.
     Immortal(String),
@@ -29,7 +29,7 @@ pub(super) enum Halt {
 /// A process that is being waited for, with all its descendants.
 pub(super) struct Running {
     pid: libc::pid_t,
-    /// End of the process, once it is known.
+    /// Cost and ending of the process, once it has been reaped.
     reaped: Option<Reaped>,
     /// Resource usage of the orphans that were reaped.
     orphans: Usage,
@@ -49,7 +49,8 @@ impl Running {
         }
     }
 
-    /// Returns a value without an awaited process. It treats all existing descendants as leftovers.
+    /// Creates an instance that awaits no process and has no earlier processes, so that
+    /// [`Self::kill_tree`] kills every descendant of the launcher.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }
@@ -58,7 +59,7 @@ impl Running {
         self.pid
     }
 
-    /// Returns all remaining processes that were started so far.
+    /// Reaps the children that have ended, and returns all remaining descendants of the launcher.
     pub(super) fn left(mut self) -> Earlier {
         if self.reap() {
             Earlier::default()
@@ -67,14 +68,14 @@ impl Running {
         }
     }
 
-    /// Waits until the process ends.
+    /// Waits until the process ends, and reaps it.
     pub(super) fn wait_for(&mut self) -> io::Result<()> {
         self.reaped = Some(wait::wait_for(self.pid)?);
         Ok(())
     }
 
-    /// Returns the cost and the ending of the process; `None` while it runs. With `with_orphans`,
-    /// it includes the cost of orphans.
+    /// Returns the cost and the ending of the process; `None` if it has not been reaped. With
+    /// `with_orphans`, the cost includes that of the orphans that were reaped.
     pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
         let reaped = self.reaped?;
         let usage = match with_orphans {
@@ -112,7 +113,7 @@ impl Running {
         true
     }
 
-    /// Kills the process and all its descendants, because it has exceeded its time limit.
+    /// Marks the process as timed out, and kills it and its descendants.
     pub(super) fn time_out(&mut self) -> Result<(), Halt> {
         self.timed_out = true;
         self.kill_tree()

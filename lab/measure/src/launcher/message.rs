@@ -115,7 +115,7 @@ pub(crate) struct Outcome {
     pub(crate) detached: Vec<String>,
 }
 
-/// Resource usage of a process and the descendants that were waited for, as `wait4` reports it.
+/// Resource usage of a process and of the descendants that were waited for, as `wait4` reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
     pub(crate) user: Nanoseconds,

@@ -38,7 +38,8 @@ pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'stat
     }
 }
 
-/// Returns the time since the last child executed its command, or `None` if it never did.
+/// Returns the time since the last child stored the time of its `exec`; `None` if it has stored
+/// none.
 pub(crate) fn elapsed() -> Option<Duration> {
     let moment = shared()?.load(Ordering::Relaxed);
     (moment > 0).then(|| Duration::from_nanos(now().saturating_sub(moment)))

@@ -212,10 +212,9 @@ fn command_of(spawn: &Spawn) -> Result<Command, Refusal> {
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
-    // With a `pre_exec` closure, the standard library forks, and does not share this process's
-    // memory with the child as posix_spawn does. The kernel counts the memory that a process leaves
-    // at exec as its peak. A forked child has copied only a few hundred KiB by then, but a child
-    // that shares memory would seem to have used all of the launcher's.
+    // A `pre_exec` closure makes the standard library fork instead of using posix_spawn. The kernel
+    // includes the memory that a process leaves at exec in its peak: after a fork, the few hundred
+    // KiB copied so far; after posix_spawn, all memory of the launcher, which the child shares.
     // SAFETY: the closure only reads a clock and writes to a shared page, which are
     // async-signal-safe.
     unsafe { command.pre_exec(moment::in_child()) };
@@ -282,7 +281,7 @@ impl Drop for Place<'_> {
             let _ = wait::set_affinity(cpus);
         }
         if let Some(files) = self.cgroup {
-            // If leaving fails, the group is removed later, when the launcher ends.
+            // If leaving fails, the group cannot be removed until the launcher ends.
             let _ = join(&files.leave);
         }
     }

@@ -29,7 +29,7 @@ pub(super) enum Reaping {
     Childless,
 }
 
-/// Waits for the end of the child `pid`.
+/// Waits for the end of the child `pid`, and reaps it.
 pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<Reaped> {
     loop {
         match wait4(pid, 0) {
@@ -41,13 +41,13 @@ pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<Reaped> {
     }
 }
 
-/// Waits for the end of the child `pid`, and returns its cost.
+/// Waits for the end of the child `pid`, reaps it, and returns its cost.
 pub(crate) fn child_usage(pid: u32) -> io::Result<Usage> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     wait_for(pid).map(|reaped| reaped.usage)
 }
 
-/// Reaps any child that has ended, without waiting.
+/// Reaps one child that has ended, if there is one, without waiting.
 pub(super) fn reap_any() -> Reaping {
     match wait4(-1, libc::WNOHANG | libc::__WALL) {
         Ok(Some(reaped)) => Reaping::Ended(reaped),
@@ -106,8 +106,8 @@ pub(super) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     Ok(process::pidfd_open(id(pid)?, PidfdFlags::empty())?)
 }
 
-/// Waits until at least one of `fds` is readable or closed, or `timeout` has passed. Returns, for
-/// each of `fds`, whether it is readable or closed.
+/// Waits until at least one of `fds` is readable or closed, `timeout` has passed, or a signal
+/// arrives. Returns, for each of `fds`, whether it is readable or closed.
 pub(crate) fn poll<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Helpers of the tests: plans, races, and a program with several test actions.
+//! Helpers for the tests: plans, races, and a program with several test actions.
 
 #![allow(dead_code)]
 
@@ -64,7 +64,7 @@ pub fn round(race: &mut Race) -> Result<RoundEnd, MeasureError> {
     race.next_round(&mut |_| {}, &Interrupt::default())
 }
 
-/// Returns one word for an event, followed by the entrant if the event has one.
+/// Returns a short text for an event.
 pub fn word_of(event: Event<'_>) -> String {
     match event {
         Event::WarmupStarted { round, of } => format!("warmup {round} of {of}"),
@@ -79,7 +79,7 @@ pub fn word_of(event: Event<'_>) -> String {
     }
 }
 
-/// Returns a program with several test actions, built once for each test program.
+/// Returns the path of a program with several test actions. It is built once for each test program.
 pub fn tool() -> PathBuf {
     static TOOL: OnceLock<PathBuf> = OnceLock::new();
     TOOL.get_or_init(|| {
@@ -111,7 +111,7 @@ pub fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Returns whether any living process has `word` among its arguments.
+/// Returns whether any process has `word` among its arguments.
 pub fn is_alive(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
     processes.into_iter().any(|process| {

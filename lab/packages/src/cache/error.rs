@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Reason why the cache cannot be used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// Neither `HEAPDROME_CACHE` nor a home folder is set.
+    /// `HEAPDROME_CACHE` is not set, and the user's cache folder is unknown.
     #[error("no folder for the cache is known; set HEAPDROME_CACHE to one that you may write to")]
     NoFolder,
     /// The loader cannot preload a library from this folder.
@@ -17,7 +17,7 @@ pub enum CacheError {
         /// Path of the folder.
         path: PathBuf,
     },
-    /// The folder contains other files.
+    /// The folder has no marker of heapdrome, so its files may belong to another program.
     #[error(
         "{path} is not a cache of heapdrome: it holds other files; set HEAPDROME_CACHE to a new or \
          an empty folder"
@@ -38,7 +38,7 @@ pub enum CacheError {
         /// Item that the other process makes.
         what: String,
     },
-    /// A file or folder could not be created, read or removed.
+    /// An operation on a file or folder failed.
     #[error(
         "cannot {doing} {path}: {source}; set HEAPDROME_CACHE to a folder that you may write to"
     )]

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the source archives for every Debian or Ubuntu archive that is configured in `folder`.
-/// Each item is the extension of a file name and the text of the file.
+/// Returns one item for each of apt's files in `folder` that configures archives of Debian or
+/// Ubuntu: the extension of the file's name, and a text that configures their source archives.
 pub(super) fn source_entries(folder: &Path) -> Vec<(&'static str, String)> {
     let mut files = vec![folder.join("sources.list")];
     let parts = std::fs::read_dir(folder.join("sources.list.d"))
@@ -37,7 +37,8 @@ fn names_the_distribution(text: &str) -> bool {
     text.contains("/debian") || text.contains("/ubuntu")
 }
 
-/// Converts `deb ...` to `deb-src ...`, one archive per line.
+/// Converts `deb ...` to `deb-src ...`, one archive per line. Drops all lines that do not configure
+/// an archive of the distribution.
 fn convert_list(text: &str) -> String {
     let lines = text
         .lines()
@@ -49,7 +50,8 @@ fn convert_list(text: &str) -> String {
         .collect()
 }
 
-/// Converts `Types: deb` to `Types: deb-src`, one archive per stanza.
+/// Sets `Types: deb-src` in each stanza, which describes one archive. Drops stanzas that are
+/// disabled or do not configure an archive of the distribution.
 fn convert_stanzas(text: &str) -> String {
     let stanzas = text
         .split("\n\n")

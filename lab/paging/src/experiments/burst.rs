@@ -5,9 +5,9 @@ use heapdrome_schema::{Burst, Bytes, Experiment, Holder, Job, Limit, PagingCell 
 use crate::tables::burst_table;
 use crate::words::size;
 
-/// Number of threads.
+/// Number of threads that take regions in a burst.
 const THREADS: usize = 8;
-/// Number of bytes that each thread takes in each size of regions. The total exceeds the memory
+/// Number of bytes that each thread takes in regions of each size. The total exceeds the memory
 /// that lgalloc may keep.
 const EACH: Bytes = Bytes::from_mib(32);
 

@@ -6,8 +6,8 @@ use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throug
 
 use crate::tables::throughput_table;
 
-/// Returns cells for the variants that huge pages could speed up, with one thread, under each
-/// setting in `choices`. `None` leaves the current setting unchanged.
+/// Returns the cells of five variants that take regions and write to them, with one thread, under
+/// each setting in `choices`. `None` leaves the current setting unchanged.
 #[must_use]
 pub fn huge_pages(
     choices: &[Option<&str>],

@@ -22,7 +22,7 @@ pub use strategies::{AHEAD, strategies};
 pub use sweep::{Sweep, halves, sweep};
 pub use throughput::throughput;
 
-/// The size of a region.
+/// Size of the regions that hold a working set.
 const REGION: Bytes = Bytes::from_mib(2);
 
 /// Makes the tables of the cells, grouped by experiment.
@@ -44,7 +44,8 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     Experiment::ALL.into_iter().flat_map(of).collect()
 }
 
-/// Returns the maximum number of bytes by which the working set of a cell exceeds its limit.
+/// Returns the largest number of bytes by which the working set of any of these cells exceeds its
+/// limit.
 #[must_use]
 pub fn swapped<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Bytes {
     cells.into_iter().map(beyond).max().unwrap_or_default()
@@ -82,7 +83,7 @@ impl Holding {
     }
 
     /// Returns a cell whose child uses this holding. Appends the name of the holding to the cell's
-    /// name, except at place 0.
+    /// name, unless `place` is 0.
     fn cell(
         &self,
         place: usize,
@@ -176,7 +177,8 @@ fn plain_name(cell: &Cell) -> &str {
         .unwrap_or(&cell.name)
 }
 
-/// Returns the part of a title that names the holder; empty if lgalloc holds the working set.
+/// Returns the part of a title that names the holder; empty if the holder is lgalloc, or if the job
+/// has none.
 fn held_by(cell: &Cell) -> String {
     match cell.job.holder() {
         Some(Holder::Lgalloc) | None => String::new(),
@@ -184,8 +186,8 @@ fn held_by(cell: &Cell) -> String {
     }
 }
 
-/// Returns the memory limit of a cell of random reads, its working set and the number of its
-/// readers.
+/// Returns the memory limit, the working set and the number of readers of a cell of random reads;
+/// `None` for any other cell.
 fn setting(cell: &Cell) -> Option<(Bytes, Bytes, usize)> {
     match (&cell.job, cell.limit) {
         (Job::Read(job), Some(limit)) => Some((limit.memory, job.total, job.threads)),

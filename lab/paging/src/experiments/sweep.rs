@@ -14,7 +14,7 @@ const FITS: &str = "all fits";
 
 /// The settings of a sweep.
 pub struct Sweep {
-    /// The working set.
+    /// Size of the working set.
     pub total: Bytes,
     /// The limits, and the numbers of threads under each.
     pub limits: Vec<(Bytes, Vec<usize>)>,
@@ -64,7 +64,8 @@ fn under(
         let job = measuring.reads(holding, total, *threads, Strategy::Baseline);
         (ram, format!("{set} x {threads}"), job)
     });
-    // Each thread holds one region. All regions must fit into half of the limit.
+    // Each thread holds one region. The regions of several threads must together fit into half of
+    // the limit.
     let fits = |threads: &usize| *threads == 1 || REGION * *threads as u64 * 2 <= ram;
     let counts: Vec<usize> = AGAIN.into_iter().filter(fits).collect();
     let again = measuring.regions(holding.holder, total, &counts);

@@ -6,7 +6,7 @@ use super::{median_of, or_dash, range, table};
 use crate::words::size;
 
 /// Makes a table with one row for each cell: the memory taken in the burst, the memory resident at
-/// its peak, and the memory resident after all regions had been returned.
+/// its peak, the memory resident after all regions had been returned, and the cap of lgalloc.
 #[must_use]
 pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
     let told = |bytes: f64| size(Bytes(bytes as u64));

@@ -59,7 +59,8 @@ fn rate_of(cell: &Cell, figure: &str) -> String {
     or_dash(median_of(cell, figure).map(rate))
 }
 
-/// Formats the minimum and the maximum over the rounds.
+/// Formats the minimum and the maximum of the values, one for each round. Returns a dash for fewer
+/// than two values.
 fn range(mut values: Vec<f64>, told: impl Fn(f64) -> String) -> String {
     values.sort_unstable_by(f64::total_cmp);
     or_dash(match values.as_slice() {

@@ -114,7 +114,7 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
 }
 
 /// Makes the table of advice, one row for each strategy. Latencies of single reads exclude the
-/// advice. Latencies of batches are shown with and without it.
+/// advice, except those of lgalloc's reader. Latencies of batches are shown with and without it.
 #[must_use]
 pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
     let row = |(name, cell): &(String, &Cell)| {

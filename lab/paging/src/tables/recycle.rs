@@ -33,7 +33,7 @@ pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
 
 /// Makes the table of regions taken and returned per second, one row for each limit and one column
 /// for each number of threads. A dash means that the threads' regions would exceed half of the
-/// limit.
+/// limit, or that no round was sound.
 #[must_use]
 pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
     let jobs = || cells.iter().filter_map(|cell| recycled(cell));

@@ -1,4 +1,4 @@
-//! Profiles traces that no recorder writes.
+//! Tests profiles of traces that no recorder writes.
 
 use heapdrome_profile::profile;
 use heapdrome_trace::{Beginning, Operation, Reader, TraceError};

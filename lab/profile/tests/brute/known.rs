@@ -1,4 +1,4 @@
-//! Profiles small traces of which every figure is known.
+//! Tests profiles of small traces, of which every figure is known.
 
 use heapdrome_profile::{Amount, Bounds, Digits, Peak, Profile, Variance};
 use heapdrome_trace::{Beginning, Ending, Operation, Record};
@@ -87,7 +87,8 @@ fn sizes_and_lifetimes_lie_in_their_steps() {
         blocks(&counts.sizes),
         [(64, 1), (128, 1), (1024, 1), (4096, 2)]
     );
-    // Lifetimes of 3200, 1600, 6400 and 1600 ns, and of 1000, 0, 50 and 0 bytes.
+    // The four blocks live for 3200, 1600, 6400 and 1600 ns, in which 1000, 0, 50 and 0 bytes are
+    // requested.
     assert_eq!(
         blocks(&counts.lived_time),
         [(2048, 2), (4096, 1), (8192, 1)]

@@ -1,4 +1,4 @@
-//! Random traces.
+//! Tests profiles of random traces.
 
 use heapdrome_trace::{Beginning, Operation, Step, Time};
 use rand::{Rng, SeedableRng};
@@ -84,7 +84,7 @@ fn a_long_program_keeps_its_peak_in_few_points() {
     assert_eq!(profile.processes[0].counts.temporary.blocks, 20_000);
 }
 
-/// Returns the changes of live bytes of a process that ends, with their times.
+/// Returns the changes of a process's live bytes, with their times. The process ends at `end`.
 fn changes(steps: &[Step], end: u64) -> Vec<(u64, i64)> {
     let mut before = 0;
     let mut changes: Vec<(u64, i64)> = Vec::new();

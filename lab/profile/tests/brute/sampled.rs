@@ -17,8 +17,8 @@ struct Block {
     resized: bool,
 }
 
-/// Returns the blocks of a program that makes one at each step: small ones, some near the mean, a
-/// few large ones.
+/// Returns the blocks of a program that makes one block at each step. Most blocks are small, some
+/// have a size near [`MEAN`], and a few are large.
 fn blocks(draws: &mut ChaCha8Rng) -> Vec<Block> {
     let block = |at: usize| Block {
         size: match draws.random_range(0..10) {

@@ -1,4 +1,4 @@
-//! Blocks by stack.
+//! Tests the grouping of blocks by stack.
 
 use heapdrome_profile::{Amount, Profile, StackUse};
 use heapdrome_trace::{Frame, Module, Record, Recording, Stack, Step, Time};
@@ -62,7 +62,8 @@ fn frames_of_code_that_is_not_there_have_a_note_and_no_names() {
 fn stacks_of_a_sample_of_the_blocks_stand_for_the_others() {
     let mut trace = with_stacks(0, 1000);
     for block in 0..3000 {
-        // Each of these blocks has a stack with the probability 0.63212.
+        // The recorder would take the stack of such a block with the probability 0.63212, so 632 of
+        // 1000 blocks have one.
         let stack = (block * 7919 % 1000 < 632).then_some(1);
         trace.step(0, step(block * 160, make(1000), stack));
     }

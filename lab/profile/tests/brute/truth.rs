@@ -7,7 +7,7 @@ use heapdrome_trace::{Operation, Step};
 
 use crate::trace::MALLOC;
 
-/// A block, with its beginning and its end.
+/// A block, with the indices of the operations that made and freed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     pub size: u64,
@@ -75,7 +75,7 @@ pub fn live_bytes(steps: &[Step]) -> Vec<u64> {
     all
 }
 
-/// Returns whether the operation of its thread that follows `made` frees the block.
+/// Returns whether the thread that made the block frees it in its next operation.
 fn is_temporary(steps: &[Step], block: &Block) -> bool {
     let thread = steps[block.made].thread;
     let mut later = (block.made + 1..steps.len()).filter(|place| steps[*place].thread == thread);
@@ -101,7 +101,7 @@ fn steps_of(values: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, Amount)> {
     steps.into_iter().collect()
 }
 
-/// Compares the profile of a process with its operations.
+/// Compares the profile of a process with figures that are computed from its operations.
 pub fn check(steps: &[Step], process: &ProcessProfile) {
     let blocks = blocks(steps);
     let counts = &process.counts;

@@ -6,7 +6,8 @@ use crate::ProgramError;
 use crate::definition::Build;
 
 /// Returns the paths of `count` translation units within the package, in an order that does not
-/// depend on the machine.
+/// depend on the machine. `count` is the length of one of the three lists: all, quick, or default
+/// units.
 pub(crate) fn list(
     build: &Build,
     count: usize,

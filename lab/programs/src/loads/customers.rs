@@ -2,19 +2,19 @@
 
 use crate::random::Random;
 
-/// Words of which the tags of an order are made.
+/// Words from which the names of customers and the tags of orders are made.
 const WORDS: [&str; 8] = [
     "allocate", "release", "page", "arena", "slab", "magazine", "span", "class",
 ];
 
-/// Customer with a number of orders below 8.
+/// Customer with at most seven orders.
 pub(super) struct Customer {
     pub(super) name: String,
     pub(super) city: String,
     pub(super) orders: Vec<Order>,
 }
 
-/// Order with a number of tags below 4.
+/// Order with at most three tags.
 pub(super) struct Order {
     pub(super) number: u64,
     pub(super) price: u64,

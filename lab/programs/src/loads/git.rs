@@ -15,7 +15,8 @@ const REPOSITORY: &str = "history.git";
 /// Folder that is created again before each run of a task that writes.
 const RUN: &str = "run";
 
-/// Variables that disable the settings of the machine and of the user, and select English messages.
+/// Variables that disable the settings of the machine and of the user, and select English messages
+/// and UTC.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -45,7 +46,7 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// Creates the repository.
+/// Creates the repository in `folder` from a generated stream, which is deleted afterwards.
 fn import(request: &Request<'_>, folder: &Path, commits: u64) -> Result<(), ProgramError> {
     let stream = folder.join("stream");
     stream_file(&stream, |file| history::write(file, commits))?;

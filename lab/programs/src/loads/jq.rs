@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::request::{Request, stream_file, words, write_file};
 use crate::{Event, Prepared, ProgramError};
 
-/// Version of the generated documents; increase it when they change.
+/// Version of the generated documents; increase it when the documents change.
 const VERSION: &str = "jq documents 1";
 const FILTER: &str = include_str!("../../data/loads/group.jq");
 

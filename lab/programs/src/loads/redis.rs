@@ -8,9 +8,9 @@ use crate::{Event, Prepared, ProgramError};
 
 const SOCKET: &str = "redis.sock";
 
-/// All settings of the server. It listens to no network and writes nothing to disk.
-/// `jemalloc-bg-thread` would start a thread in the jemalloc with which Debian's server is linked,
-/// even under another allocator.
+/// All settings of the server. It listens to no network and writes nothing to disk. Debian's server
+/// is linked with jemalloc, and with `jemalloc-bg-thread` it would start a thread in jemalloc even
+/// under another allocator, so this setting is off.
 const SETTINGS: &str = "\
 port 0
 unixsocket redis.sock
@@ -67,8 +67,8 @@ pub(super) fn prepare(
 }
 
 /// Returns the script of the load: it writes values of a thousand bytes and overwrites them with
-/// the requested size, so that the heap has holes. Then it reads them and uses the other data
-/// types.
+/// values of the requested size, so that the heap has holes. Then it reads these values and uses
+/// the other data types.
 fn load(benchmark: &str, requests: u64, value_bytes: u64, pipeline: u64) -> String {
     let keys = (requests / 4).max(1);
     let step = |share: u64, bytes: u64, tests: &str| {

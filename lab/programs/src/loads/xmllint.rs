@@ -7,9 +7,9 @@ use crate::random::Random;
 use crate::request::{Request, stream_file, words};
 use crate::{Event, Prepared, ProgramError};
 
-/// Version of the generated document; increase it when it changes.
+/// Version of the generated document; increase it when the document changes.
 const VERSION: &str = "xmllint document 1";
-/// Expression whose value depends on every part of the tree.
+/// Expression that counts and sums nodes of the whole tree.
 const SUMS: &str = "concat(count(//order[tag]), ' ', sum(//price), ' ', sum(//order/@number), ' ', \
                     count(//tag[. = 'slab-7']), ' ', string(//customer[last()]/name))";
 

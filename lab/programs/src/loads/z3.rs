@@ -6,9 +6,9 @@ use crate::random::Random;
 use crate::request::{Request, stream_file, words};
 use crate::{Event, Prepared, ProgramError};
 
-/// Version of the generated problems; increase it when they change.
+/// Version of the generated problems; increase it when the problems change.
 const VERSION: &str = "z3 problems 1";
-/// Number of unknowns, and of inequalities, in a system.
+/// Number of unknowns, and of inequalities that combine all of them, in a system.
 const UNKNOWNS: u64 = 18;
 /// Number of leaves of a tree.
 const LEAVES: u64 = 5;
@@ -31,7 +31,7 @@ pub(super) fn prepare(
     Ok(request.prepared(input, command))
 }
 
-/// Writes `count` pairs of problems; Z3 forgets each pair before the next.
+/// Writes `count` pairs of problems; Z3 forgets each problem before the next.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     for number in 0..count {
         system(out, &mut Random::new(11 + number))?;
@@ -42,8 +42,8 @@ fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a system with as many inequalities as unknowns. Its five-digit factors make the exact
-/// fractions long.
+/// Writes a system with as many inequalities as unknowns, besides the bounds of each unknown. The
+/// factors, from -10,000 to 9,999, make the exact fractions long.
 fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
     writeln!(out, "(set-logic QF_LRA)")?;
     for unknown in 0..UNKNOWNS {
@@ -65,8 +65,9 @@ fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes two trees of one operator over equal leaves. The trees are equal because the operator is
-/// commutative and associative. Every application of one of these laws creates a new term.
+/// Writes the claim that two trees of one operator over the same leaves differ. The operator is
+/// commutative and associative, so the trees are equal, and the claim is false. Z3 creates many
+/// terms until it finds the contradiction.
 fn order(out: &mut impl Write) -> io::Result<()> {
     let leaf = |number: u64| format!("(f {number})");
     let grown = |tree: String, number| format!("(g {tree} {})", leaf(number));

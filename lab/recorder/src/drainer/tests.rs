@@ -39,7 +39,7 @@ impl Thread {
         Self(Shared::map(&file).expect("mapped"))
     }
 
-    /// Calls malloc until the ring is full.
+    /// Writes entries of malloc calls until the ring is full.
     fn fill(&self) {
         let ring = &self.0;
         while ring.reserved.0.load(Ordering::Relaxed) < ring.limit() {
@@ -63,7 +63,7 @@ impl Thread {
     }
 }
 
-/// Handles messages as the worker does, and adds the number of written events of each ring.
+/// Handles messages as the worker does, and counts the written events of each ring in `written`.
 fn work(messages: &Receiver<Message>, streams: &mut [Stream], written: &mut [u64]) {
     for message in messages.try_iter() {
         match message {
@@ -90,7 +90,7 @@ fn busy_threads_go_on_while_the_backlog_has_room_for_one_ring() {
     let threads: Vec<_> = (0..RINGS).map(start).collect();
     let mut streams: Vec<_> = (0..RINGS).map(|_| Stream::new(folder.path())).collect();
     let (backlog, (sender, messages)) = (Backlog::new(1), mpsc::channel());
-    // Takes the rest of the room for two laps of each ring.
+    // The backlog has room for two laps of each ring. Occupy all of it except one lap.
     let _taken: Vec<Batch> = (0..(2 * RINGS - 1) * BATCHES)
         .map(|_| backlog.batch(ENTRIES as usize))
         .collect();

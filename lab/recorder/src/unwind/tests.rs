@@ -6,7 +6,7 @@ use super::*;
 
 const CODE: &str = "550000002000-550000003000 r-xp 00002000 08:01 1 /usr/bin/program\n";
 
-/// Unwinding for a process that has written its mappings into this folder, or will.
+/// Returns an unwinding for a process whose files of mappings are in `folder`.
 fn unwinding(folder: &Path, pid: Option<u32>) -> Unwinding {
     let origin = Origin {
         pid,

@@ -208,7 +208,8 @@ impl<'a> Work<'a> {
             .map_err(|error| self.failure(error))
     }
 
-    /// Returns the library that the steps created, if it can be preloaded.
+    /// Returns the path of the library that the steps created. Fails if the library cannot be
+    /// preloaded; the message calls it `name`.
     pub(super) fn finished_library(&self, name: &str) -> Result<PathBuf, RegistryError> {
         let path = self.folder.join(&self.recipe.library);
         library::inspect(&path).map_err(|fault| RegistryError::Build {
@@ -266,7 +267,7 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder. Its files become writable, because configure and make write into the copy.
+/// Copies a folder with its contents. configure and make write into the copy.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;

@@ -17,11 +17,12 @@ const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Registry {
     /// Adds a user-defined library under a name, with environment variables to set for it. Replaces
-    /// a user-defined library that has this name.
+    /// a user-defined library that has this name, or a built-in entry whose allocator is
+    /// unavailable.
     ///
     /// # Errors
-    /// When a built-in allocator has the name, the name is invalid, the library cannot be
-    /// preloaded, or the user's file cannot be written.
+    /// When another built-in entry has the name, the name or a variable is invalid, the library
+    /// cannot be preloaded, or the user's file cannot be read or written.
     pub fn add(
         &mut self,
         name: &str,

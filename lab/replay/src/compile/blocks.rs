@@ -1,15 +1,15 @@
-//! The live blocks of a process by their numbers. Most blocks die young, so the youngest are kept
-//! in an array, and only those that grow old in a hash table.
+//! Live blocks of a process by number. Most blocks die young, so the youngest are kept in an array.
+//! Only blocks that grow old move to a hash table.
 
 use super::table::Table;
 
-/// Number of places for young blocks: a power of two. A block becomes old when the one that is this
-/// many numbers younger is made.
+/// Number of places for young blocks, a power of two. A block becomes old when a newer block needs
+/// its place.
 const YOUNG: usize = 4096;
 
-/// Live blocks, each with what is known of it.
+/// Live blocks, each with a value of type `T`.
 pub(super) struct Blocks<T> {
-    /// At the remainder of its number, each young block.
+    /// Young blocks, each at the index of its number modulo [`YOUNG`].
     young: Box<[Option<(u64, T)>]>,
     old: Table<u64, T>,
     count: usize,
@@ -31,7 +31,7 @@ impl<T> Blocks<T> {
         self.count
     }
 
-    /// Adds a block, whose number is new.
+    /// Adds a block with a new number.
     #[inline]
     pub(super) fn insert(&mut self, number: u64, block: T) {
         self.count += 1;
@@ -40,7 +40,7 @@ impl<T> Blocks<T> {
         }
     }
 
-    /// Removes a block; `None` if it does not live.
+    /// Removes a block and returns its value; `None` if the block is not live.
     #[inline]
     pub(super) fn remove(&mut self, number: u64) -> Option<T> {
         let young = self.young[place(number)].take_if(|(young, _)| *young == number);

@@ -16,7 +16,8 @@ use crate::options::Speed;
 use crate::program::Header;
 use crate::words::{self, Kind, MAIN, MAX_THREADS, halves};
 
-/// Minimum pause that is replayed, in nanoseconds. Threads cannot be woken more precisely.
+/// Minimum recorded time between two pauses of a thread, in nanoseconds. Threads cannot be woken
+/// more precisely.
 const PAUSE: u64 = 50_000;
 
 /// A live block.
@@ -35,29 +36,31 @@ struct Live {
 struct Thread {
     steps: u64,
     tickets: u32,
-    /// Time up to which pauses of the thread were compiled.
+    /// Time of the latest operation before which a pause was compiled.
     until: u64,
 }
 
-/// Minimum ratio, as a fraction, of the new size to the old one at which a resize counts as growth
-/// ahead of need.
+/// Minimum ratio of new to old size, as numerator and denominator, at which a resize counts as
+/// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
-/// Returns the number of bytes that a program writes at the start of a block that replaces a
-/// smaller one and is never resized again.
+/// Estimates the number of bytes that a program writes at the start of a block after a resize from
+/// `before` to `size` bytes, if the block is never resized again.
 ///
 /// A program that multiplies an array's size fills between none and all of the added bytes, on
-/// average half of them. A program that grows an array by little knows the size that it needs, and
+/// average half of them. A program that grows an array only slightly knows the needed size, and
 /// fills the whole block.
 fn written(before: u64, size: u64) -> u64 {
-    let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
+    // Products of 64-bit sizes and small factors fit into 128 bits, and lose no remainder.
+    let [new, old] = [size, before].map(u128::from);
+    let is_ahead = before > 0 && new * u128::from(AHEAD[1]) >= old * u128::from(AHEAD[0]);
     match is_ahead {
         true => before + (size - before) / 2,
         false => size,
     }
 }
 
-/// Compiles steps into words.
+/// Compiler of steps into words.
 pub(super) struct Emitter {
     survey: Survey,
     calls: Vec<Call>,
@@ -67,7 +70,7 @@ pub(super) struct Emitter {
     live_bytes: u128,
     numbers: Numbers,
     threads: Vec<Thread>,
-    /// Threads that have made their last step, in the order of their last steps.
+    /// Threads that have made their last step and are to be joined, in the order of those steps.
     ended: VecDeque<u32>,
     /// Thread of the previous step.
     previous: Option<u32>,
@@ -107,7 +110,7 @@ impl Emitter {
         Ok(header)
     }
 
-    /// Compiles a step. `block`: the number of the block that the step makes, if it makes one.
+    /// Compiles a step. `block` is the number of the block that the step makes, if any.
     pub(super) fn step(&mut self, step: Step, block: u64) -> Result<(), CompileError> {
         let time = step.time.0;
         if self.steps == 0 {
@@ -133,8 +136,9 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a locked replay, if `next` is not the thread of the previous step, makes that thread
-    /// publish that the step is done. Returns the thread and the count for which `next` must wait.
+    /// In a locked replay, if a thread other than `next` did the previous step, makes that thread
+    /// publish the step. Returns that thread and the count for which `next` must wait; otherwise
+    /// `None`.
     fn pass_turn(&mut self, next: Option<u32>) -> Result<Option<(u32, u32)>, CompileError> {
         match self.previous {
             Some(previous) if self.header.speed == Speed::Locked && next != Some(previous) => {
@@ -144,7 +148,7 @@ impl Emitter {
         }
     }
 
-    /// Starts a thread, once all threads have ended that had ended by then in the recording.
+    /// Starts a thread, after joining all threads that had ended by then in the recording.
     fn start(&mut self, name: u32, time: u64) -> Result<u32, CompileError> {
         let thread = self.threads.len() as u32;
         if thread >= MAX_THREADS {
@@ -178,7 +182,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a paced replay, makes a thread sleep until the time of its next operation.
+    /// In a paced replay, makes a thread sleep until `time`, the time of its next operation. Omits
+    /// the sleep if `time` is less than [`PAUSE`] after the end of the thread's previous sleep.
     fn space_out(&mut self, thread: u32, time: u64) -> Result<(), CompileError> {
         let own = &mut self.threads[thread as usize];
         let time = time.saturating_sub(self.began);
@@ -257,8 +262,9 @@ impl Emitter {
         Ok(())
     }
 
-    /// Takes a slot that the thread knows to be free. If another thread has freed many slots, waits
-    /// for it first, so that the threads' distance stays bounded.
+    /// Returns a slot that the thread knows to be free, or a new one. If the thread knows no free
+    /// slot, and another thread has freed many, it first waits for that thread and takes over its
+    /// slots. Thus the two threads do not drift apart without limit.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;
@@ -283,8 +289,8 @@ impl Emitter {
         }
     }
 
-    /// Removes a block from the live ones. If another thread makes the block, waits until it is
-    /// made.
+    /// Removes a live block and returns it. If another thread publishes the making of the block,
+    /// waits for that publication.
     fn freed(&mut self, thread: u32, block: u64) -> Result<Live, CompileError> {
         let old = self.live.remove(block);
         let old = old.ok_or(CompileError::Twice(block))?;
@@ -334,5 +340,27 @@ impl Emitter {
             (Call::AlignedAlloc, _) => emit(&whole(Kind::AlignedAlloc, alignment)),
         };
         Ok(written?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written;
+
+    #[test]
+    fn half_of_the_bytes_that_a_growing_array_adds_are_written() {
+        assert_eq!(written(100, 200), 150);
+        assert_eq!(written(2, 3), 2);
+        assert_eq!(
+            written(u64::MAX / 2, u64::MAX),
+            u64::MAX / 2 + u64::MAX / 4 + 1
+        );
+    }
+
+    #[test]
+    fn other_resizes_write_the_whole_block() {
+        for (before, size) in [(100, 149), (1, 0), (1, 1), (3, 2), (0, 50), (u64::MAX, 1)] {
+            assert_eq!(written(before, size), size, "{before} to {size}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Translates the functions of a recording into calls of a replay.
+//! Translation of recorded functions into calls of a replay.
 
 use heapdrome_trace::Recording;
 
@@ -7,7 +7,7 @@ use heapdrome_trace::Recording;
 pub(super) enum Call {
     Malloc,
     Calloc,
-    /// Call with an alignment of at least this many bytes.
+    /// posix_memalign with an alignment of at least this number of bytes.
     Aligned(u64),
     AlignedAlloc,
 }
@@ -15,10 +15,10 @@ pub(super) enum Call {
 /// Minimum alignment of posix_memalign.
 const POINTER: u64 = size_of::<usize>() as u64;
 
-/// Bytes of a page if the recording does not say.
+/// Size of a page in bytes, for recordings that do not contain it.
 const PAGE: u64 = 4096;
 
-/// Returns the call for each function of a recording, by its number there.
+/// Returns the call for each function of a recording, indexed by the function's number.
 pub(super) fn calls(recording: &Recording) -> Vec<Call> {
     let page = match recording.page_bytes {
         0 => PAGE,
@@ -35,7 +35,8 @@ pub(super) fn calls(recording: &Recording) -> Vec<Call> {
     recording.functions.iter().map(call).collect()
 }
 
-/// Returns the call and the logarithm of the alignment with which a block is made.
+/// Returns the call that makes a block, and the binary logarithm of the block's alignment; 0 if the
+/// call has no alignment.
 pub(super) fn resolved(call: Call, size: u64, alignment: u64) -> (Call, u32) {
     let least = match call {
         Call::Malloc | Call::Calloc if alignment == 0 => return (call, 0),

@@ -1,8 +1,8 @@
 //! Compiles a process of a trace into a program: a flat sequence of calls for each thread.
 //!
 //! Compiling reads the trace three times: to choose the process, to find the blocks that change
-//! threads, and to write the program. It needs memory for the live blocks, however long the trace
-//! is.
+//! threads, and to write the program. It needs memory for the live blocks, and at most two bits for
+//! each block that the process ever makes.
 
 mod blocks;
 mod emit;
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::unix::fs::FileExt as _;
 
-use heapdrome_trace::{Chunk, Ending, Reader, Recording, Step, TraceError};
+use heapdrome_trace::{Chunk, Ending, Reader, Record, Recording, Step, TraceError};
 
 use crate::options::Speed;
 use crate::program::Header;
@@ -31,7 +31,7 @@ pub enum CompileError {
     /// The trace cannot be read.
     #[error("{0}")]
     Trace(#[from] TraceError),
-    /// The trace has no such process.
+    /// The trace has no operations of the requested process.
     #[error("the trace has no operations of process {asked}; it has those of {known}")]
     NoProcess {
         /// Number of the requested process.
@@ -39,7 +39,8 @@ pub enum CompileError {
         /// List of the existing processes.
         known: String,
     },
-    /// The trace lacks most of its program's calls.
+    /// The trace is a sample of its program's calls, with one block for this number of requested
+    /// bytes.
     #[error(
         "the trace is a sample, of one block for every {0} bytes requested, and a replay needs every call: \
          record the program again without sampling"
@@ -48,10 +49,10 @@ pub enum CompileError {
     /// No process of the trace has an operation.
     #[error("the trace has no operations to replay")]
     Empty,
-    /// The trace frees a block that is not live.
+    /// The trace frees the block with this number while it is not live.
     #[error("the trace is damaged: it frees block {0} twice")]
     Twice(u64),
-    /// The trace has more of these than the engine supports.
+    /// The trace has more objects of this kind, such as `threads`, than the engine supports.
     #[error("the trace has too many {0} to be replayed")]
     TooMany(&'static str),
     /// The program cannot be written.
@@ -67,7 +68,8 @@ pub enum CompileError {
 pub struct Compiled {
     /// The program's header.
     pub header: Header,
-    /// Position at which the trace is cut off, if it is. The operations before it were compiled.
+    /// Offset in bytes at which the trace is cut off, if it is. The operations before it were
+    /// compiled.
     pub cut_off: Option<u64>,
 }
 
@@ -135,7 +137,7 @@ impl Source<'_> {
             Some(Ending::CutOff { offset }) => Some(offset),
             _ => None,
         };
-        // If two have equally many operations, choose the first.
+        // Of processes with equally many operations, choose the first.
         let most = counts
             .iter()
             .max_by_key(|(process, count)| (**count, u32::MAX - **process));
@@ -164,11 +166,38 @@ pub fn check(trace: &File) -> Result<(), CompileError> {
     Source { file: trace, go_on }.reader().map(|_| ())
 }
 
-/// Compiles the requested process of a trace into a file, or the process with the most operations.
-/// Calls `go_on` frequently, and stops if it returns false.
+/// Returns the share of the recorded process's processor time that was spent in the allocator, from
+/// 0 to 1; `None` if the trace cannot be read or does not contain the share.
+#[must_use]
+pub fn share_in_allocator(trace: &File, process: u32) -> Option<f64> {
+    let go_on = &|| true;
+    let source = Source { file: trace, go_on };
+    let mut reader = source.reader().ok()?;
+    let (mut calls, mut finish) = (0, None);
+    while let Some(chunk) = reader.next_chunk().ok()? {
+        match chunk {
+            Chunk::Operations(operations) if operations.process == process => {
+                calls += u64::from(operations.count);
+            }
+            Chunk::Operations(_) => {}
+            Chunk::Records(records) => {
+                let mut finishes = records.into_iter().filter_map(|record| match record {
+                    Record::Finish(finish) if finish.process == process => Some(finish),
+                    _ => None,
+                });
+                finish = finishes.next_back().or(finish);
+            }
+        }
+    }
+    finish?.share_in_allocator(calls)
+}
+
+/// Compiles a process of a trace into a file: the requested one, or the one with the most
+/// operations. Calls `go_on` after each chunk of the process, and stops if it returns false.
 ///
 /// # Errors
-/// If the trace cannot be read or is a sample, or the program cannot be written.
+/// Returns an error if the trace cannot be read, is a sample, has no such process or exceeds the
+/// engine's limits, if the program cannot be written, or if `go_on` returned false.
 pub fn compile(
     trace: &File,
     process: Option<u32>,

@@ -1,11 +1,12 @@
-//! Assigns slots to blocks: places for their addresses, which are used again as soon as a thread
-//! knows that they are free.
+//! Assignment of slots to blocks. A slot holds the address of a block. A thread reuses a slot as
+//! soon as it knows that the slot is free.
 
 use std::collections::VecDeque;
 
 use crate::words::{FIRST_SLOT, MAX_SLOTS};
 
-/// Number of slots that a thread takes over at a time.
+/// Maximum number of slots that a thread takes over from another thread at a time, or half of the
+/// other thread's free slots if that is more.
 const BATCH: usize = 64;
 
 /// Minimum number of free slots of one thread at which another thread waits for it instead of using
@@ -43,9 +44,10 @@ impl Slots {
         FIRST_SLOT + self.used
     }
 
-    /// Returns another thread with many free slots, if `thread` has none. `thread` should wait for
-    /// it and use its slots, so that the threads' distance stays bounded. `live` is the number of
-    /// live blocks. `operation` is the number of the operation of `thread` that needs a slot.
+    /// Returns another thread with at least [`MANY`] and at least `live` free slots, if `thread`
+    /// knows no free slot at its operation `operation`. `thread` should then wait for the other
+    /// thread and use its slots, so that the two do not drift apart without limit. `live` is the
+    /// number of live blocks.
     pub(super) fn creditor(&mut self, thread: u32, operation: u64, live: usize) -> Option<u32> {
         self.take_over(thread, operation);
         let is_out = self.free[thread as usize].is_empty();
@@ -63,7 +65,7 @@ impl Slots {
         (slot < MAX_SLOTS).then_some(slot)
     }
 
-    /// Records that this operation of a thread freed a slot.
+    /// Records that `operation` of `thread` freed `slot`.
     pub(super) fn give(&mut self, thread: u32, slot: u32, operation: u64) {
         let own = &mut self.free[thread as usize];
         own.push_back((slot, operation));
@@ -72,8 +74,8 @@ impl Slots {
         }
     }
 
-    /// Moves the free slots of `ended`, a thread that has ended, to `heir`, whose operation
-    /// `waited` waited for that end.
+    /// Moves the free slots of the ended thread `ended` to the thread `heir`. `waited` is the
+    /// operation of `heir` that joined the ended thread.
     pub(super) fn inherit(&mut self, heir: u32, ended: u32, waited: u64) {
         let mut slots = std::mem::take(&mut self.free[ended as usize]);
         slots
@@ -89,8 +91,8 @@ impl Slots {
         }
     }
 
-    /// If the thread has no free slots, moves slots to it that it knows to be free before this
-    /// operation.
+    /// If `thread` has no free slots, moves to it some of another thread's slots that it knows to
+    /// be free. They then count as freed by `operation` of `thread`.
     pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;

@@ -7,13 +7,13 @@ use std::os::unix::fs::FileExt as _;
 use crate::program::{PAGE_WORDS, WORD};
 use crate::words::Kind;
 
-/// Words of a thread's first piece. Small, because in some programs most threads do little.
+/// Size of a thread's first piece in words. Small, because in some programs most threads do little.
 const FIRST_PIECE: usize = 64;
 
-/// Words of the largest piece. The engine keeps two pieces of each thread in memory.
+/// Maximum size of a piece in words. The engine keeps two pieces of each thread in memory.
 const LARGEST_PIECE: usize = 16 << 10;
 
-/// Words of a jump from one piece to the next.
+/// Size of a jump from one piece to the next, in words.
 const JUMP: usize = 4;
 
 /// Maximum number of words of one operation.
@@ -79,8 +79,8 @@ impl Streams {
         write(&self.file, stream.at, &words)
     }
 
-    /// Writes the table of threads. Returns its offset, the bytes of the file, and the digest of
-    /// all operations.
+    /// Writes the table of threads. Returns the table's offset in words, the size of the file in
+    /// bytes, and the digest of all operations.
     pub(super) fn finish(mut self) -> io::Result<(u64, u64, u64)> {
         let first: Vec<u64> = self.threads.iter().map(|stream| stream.first).collect();
         let table = self.place(first.len().max(PAGE_WORDS as usize));
@@ -105,7 +105,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Reserves room for a piece and returns the piece's offset. Large pieces begin at a page.
+    /// Reserves room for a piece and returns the piece's offset. Large pieces begin at a page
+    /// boundary.
     fn place(&mut self, words: usize) -> u64 {
         if words as u64 >= PAGE_WORDS {
             self.next = self.next.next_multiple_of(PAGE_WORDS);

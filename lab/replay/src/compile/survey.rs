@@ -1,5 +1,5 @@
-//! First pass over a process: finds its threads, and the blocks for which the thread that frees
-//! them must wait.
+//! First pass over a process: finds its threads, and the blocks that one thread makes and another
+//! frees, if the second thread must first wait for the first.
 
 use heapdrome_trace::{Operation, Step};
 
@@ -8,7 +8,7 @@ use super::table::{Numbers, Table};
 use crate::options::Speed;
 use crate::words::MAIN;
 
-/// Maximum number of threads for which one thread takes over all that another knows.
+/// Maximum number of entries in a thread's table `known`. A waiting thread copies no larger table.
 const SHARED: usize = 16;
 
 /// Result of the first pass, for the second one.
@@ -17,7 +17,7 @@ pub(super) struct Survey {
     /// Position, among all steps, of each thread's last step. Threads are numbered in the order of
     /// their first steps.
     pub(super) last: Vec<u64>,
-    /// Blocks whose making is published.
+    /// Blocks whose making is announced to other threads.
     pub(super) published: Bits,
     /// Blocks that a later step resizes.
     pub(super) resized: Bits,
@@ -49,11 +49,11 @@ struct Thread {
     steps: u64,
     /// For each other thread, its latest step that this thread knows to be done.
     known: Table<u32, u64>,
-    /// Number of this thread's steps when it last learnt of another thread's steps.
+    /// Value of `steps` when this thread last learnt of another thread's steps.
     learnt: u64,
 }
 
-/// Collects the survey, step by step.
+/// Collector of a survey, step by step.
 pub(super) struct Surveyor {
     survey: Survey,
     speed: Speed,
@@ -81,7 +81,7 @@ impl Surveyor {
         self.survey
     }
 
-    /// Surveys a step. `block`: the number of the block that the step makes, if it makes one.
+    /// Surveys a step. `block` is the number of the block that the step makes, if any.
     pub(super) fn step(&mut self, step: Step, block: u64) {
         let thread = match self.numbers.get(step.thread) {
             Some(thread) => thread,
@@ -92,14 +92,14 @@ impl Surveyor {
         if let Operation::Resize { block, .. } = step.operation {
             self.survey.resized.set(block);
         }
-        // In a locked replay every switch between threads is an edge.
+        // A locked replay publishes every switch between threads, so no block needs a publication.
         if self.speed == Speed::Locked {
             return;
         }
         let own = &mut self.threads[thread as usize];
         own.steps += 1;
         let steps = own.steps;
-        // Every thread knows the blocks that the first one made before it started another.
+        // All other threads start later, and therefore know these blocks of the first thread.
         if self.threads.len() == 1 {
             return;
         }
@@ -116,7 +116,8 @@ impl Surveyor {
         }
     }
 
-    /// Adds a thread, which the first one starts. Returns its number.
+    /// Adds a thread and returns its number. The first thread starts all others, so each of them
+    /// knows the steps that the first thread has done by then.
     fn start(&mut self, name: u32) -> u32 {
         let thread = self.threads.len() as u32;
         self.numbers.add(name);
@@ -134,8 +135,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Records that `thread` waits until `other` has done `step`. From then on it knows all that
-    /// `other` knew at that step.
+    /// Records that `thread` waits until `other` has done `step`, and adds what `other` knew at
+    /// that step to the knowledge of `thread`.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = &self.threads[other as usize];
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it

@@ -1,16 +1,17 @@
-//! A map from small numbers, which needs no protection from hostile keys.
+//! A hash map whose keys are numbers, without protection against hostile keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from numbers.
+/// A hash map whose keys are numbers.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
-/// Numbers things from 0, in the order in which their names first appear.
+/// Numbering of names from 0, in the order of their first appearance. A name is any number, such as
+/// the number of a thread in a trace.
 #[derive(Default)]
 pub(super) struct Numbers {
     numbers: Table<u32, u32>,
-    /// The name that was asked for last, and its number: mostly that of the next one, too.
+    /// Name and number of the latest look-up. The next look-up usually has the same name.
     latest: Option<(u32, u32)>,
 }
 
@@ -34,7 +35,7 @@ impl Numbers {
     }
 }
 
-/// Spreads numbers by a multiplication.
+/// Hasher that spreads numbers by a multiplication.
 #[derive(Default)]
 pub(super) struct Spread(u64);
 

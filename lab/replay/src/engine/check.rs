@@ -1,12 +1,12 @@
-//! Fills blocks with a pattern and compares it before they are freed. Finds an allocator that gives
-//! the same memory to two blocks, or loses the content of a block.
+//! Pattern that fills blocks, and is compared before they are freed and after they were resized.
+//! Detects an allocator that returns overlapping blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
 /// Maximum number of bytes of a block that is filled completely.
 const WHOLE: usize = 4 << 10;
 
-/// Number of bytes at the beginning and at the end of a larger block that are filled.
+/// Number of bytes that are filled at each end of a larger block.
 const PART: usize = WHOLE / 2;
 
 /// Distance in bytes between the filled words in the middle of a larger block.
@@ -15,14 +15,15 @@ const APART: usize = 512;
 /// Bytes of a word of the pattern.
 const WORD: usize = size_of::<u64>();
 
-/// Odd number that spreads slots and places over the pattern.
+/// Odd numbers that spread slots (`RATIO`) and places (`OTHER`) over the pattern.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
 /// Maximum alignment that malloc guarantees.
 const GUARANTEED: usize = 16;
 
-/// Returns the offsets of the words of a block that are filled, each with the number of its bytes.
+/// Returns the offset and the length, in bytes, of each word that is filled in a block of `size`
+/// bytes.
 fn filled(size: usize) -> impl Iterator<Item = (usize, usize)> {
     let (front, back) = match size <= WHOLE {
         true => (size, size),
@@ -41,14 +42,14 @@ fn pattern(slot: u32, place: usize) -> [u8; WORD] {
     word.to_ne_bytes()
 }
 
-/// Fills a new block.
+/// Fills a new block with the pattern of its slot.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.
 pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     for (place, length) in filled(size) {
         let word = pattern(slot, place);
-        // SAFETY: `filled` names bytes of the block.
+        // SAFETY: `filled` returns only ranges within `size` bytes.
         unsafe {
             block
                 .add(place)
@@ -57,16 +58,19 @@ pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     }
 }
 
-/// Compares the pattern of a block that was filled with `size` bytes, of which a resize kept the
-/// first `kept`. Ends the process with one line if a byte has changed.
+/// Compares the first `kept` bytes of a block with the pattern of a filled block of `size` bytes.
+/// After a resize, `kept` may be less than `size`. Ends the process with an error if a byte
+/// differs.
 ///
 /// # Safety
-/// `block` has `kept` bytes, and no other thread uses them.
+/// `block` has `kept` bytes, and no other thread uses them. Those of them that [`fill`] fills in a
+/// block of `size` bytes are initialised.
 pub(super) unsafe fn compare(block: *const u8, slot: u32, size: usize, kept: usize) {
     for (place, length) in filled(size).take_while(|(place, _)| *place < kept) {
         let word = pattern(slot, place);
         let length = length.min(kept - place);
-        // SAFETY: the bytes lie below `kept`, and so within the block.
+        // SAFETY: the bytes lie below `kept`, and so within the block. By this function's contract
+        // they are initialised.
         let found = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if found != &word[..length] {
             let byte = (0..length).find(|byte| found[*byte] != word[*byte]);
@@ -95,8 +99,8 @@ pub(super) fn aligned(block: *const u8, alignment: usize, size: usize) {
     }
 }
 
-/// Returns the alignment that malloc guarantees for a size: that of every object of at most this
-/// size.
+/// Returns the alignment that malloc guarantees for a size. It suffices for every object of at most
+/// this size.
 pub(super) fn guaranteed(size: usize) -> usize {
     match size {
         0 => 1,
@@ -104,13 +108,14 @@ pub(super) fn guaranteed(size: usize) -> usize {
     }
 }
 
-/// Ends the process if the memory that calloc returned is not zero.
+/// Ends the process if a block from calloc is not zero. Checks only the words that [`fill`] would
+/// fill.
 ///
 /// # Safety
 /// `block` has `size` bytes, and no other thread uses them.
 pub(super) unsafe fn zeroed(block: *const u8, size: usize) {
     for (place, length) in filled(size) {
-        // SAFETY: `filled` names bytes of the block.
+        // SAFETY: `filled` returns only ranges within `size` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
             let byte = place + byte;
@@ -130,7 +135,8 @@ mod tests {
     fn a_filled_block_compares_and_slots_and_places_have_patterns_of_their_own() {
         for size in [0, 1, 7, 8, 100, WHOLE, WHOLE + 3, 4 * WHOLE] {
             let mut block = vec![0_u8; size];
-            // SAFETY: the block has this size, and belongs to this test.
+            // SAFETY: the block has this size and belongs to this test, and `fill` runs before
+            // `compare`.
             unsafe {
                 fill(block.as_mut_ptr(), 17, size);
                 compare(block.as_ptr(), 17, size, size);

@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Minimum sleep that justifies a system call, in nanoseconds.
 const SHORTEST: u64 = 20_000;
 
-/// Time since a replay began.
+/// Clock that starts with the replay.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     began: u64,
@@ -15,8 +15,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Starts a clock, and makes the sleeps of this thread, and of all threads that it starts, end
-    /// on time.
+    /// Starts a clock. Sets the timers of this thread, and of all threads that it starts, to their
+    /// highest accuracy.
     pub(super) fn started() -> Self {
         // SAFETY: the call only changes the accuracy of this thread's timers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -26,7 +26,8 @@ impl Clock {
         }
     }
 
-    /// Sleeps until this many nanoseconds have passed since the replay began.
+    /// Sleeps until `time` nanoseconds after the beginning of the replay, unless less than
+    /// [`SHORTEST`] is left. If that time has already passed, records the delay.
     pub(super) fn sleep_until(&self, time: u64) {
         let passed = now() - self.began;
         if passed > time {
@@ -47,7 +48,7 @@ impl Clock {
         while sleep() == libc::EINTR {}
     }
 
-    /// Returns the nanoseconds by which the latest operation came late.
+    /// Returns the maximum delay of an operation so far, in nanoseconds.
     pub(super) fn late(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Number of times that a waiting thread reads the count before it sleeps.
 const LOOKS: u32 = 200;
 
-/// A count that only rises. It never allocates.
+/// Monotonic count of a thread's progress. Its functions never allocate.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     count: AtomicU32,
@@ -25,7 +25,7 @@ impl Gate {
         }
     }
 
-    /// Returns once the count is at least this.
+    /// Waits until the count is at least `count`.
     pub(super) fn wait(&self, count: u32) {
         for _ in 0..LOOKS {
             if self.count.load(Ordering::Acquire) >= count {

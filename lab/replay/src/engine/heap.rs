@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-/// The allocation functions that a replay calls. Each returns null if it is out of memory.
+/// The allocation functions that a replay calls. Each returns null when out of memory.
 pub trait Heap: Sync {
     /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;
@@ -20,7 +20,8 @@ pub trait Heap: Sync {
     /// Resizes as realloc does.
     ///
     /// # Safety
-    /// `block` came from this heap and was not freed. If the result is not null, `block` is free.
+    /// `block` is null, or came from this heap and was not freed. If the result is not null, or
+    /// `size` is 0, `block` is not used again.
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8;
 
     /// Frees as free does.
@@ -37,12 +38,12 @@ pub struct Libc;
 impl Heap for Libc {
     #[inline(always)]
     fn malloc(&self, size: usize) -> *mut u8 {
-        // SAFETY: malloc takes every size.
+        // SAFETY: malloc accepts every size.
         unsafe { libc::malloc(size) }.cast()
     }
 
     fn calloc(&self, size: usize) -> *mut u8 {
-        // SAFETY: calloc takes every size.
+        // SAFETY: calloc accepts every size.
         unsafe { libc::calloc(1, size) }.cast()
     }
 
@@ -61,13 +62,15 @@ impl Heap for Libc {
     }
 
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: by this function's contract the block came from the same allocator and is live.
+        // SAFETY: by this function's contract the block is null, or came from the same allocator,
+        // is live, and is not used again once it is freed.
         unsafe { libc::realloc(block.cast(), size) }.cast()
     }
 
     #[inline(always)]
     unsafe fn free(&self, block: *mut u8) {
-        // SAFETY: by this function's contract the block is null or live.
+        // SAFETY: by this function's contract the block is null, or came from the same allocator,
+        // is live, and is not used again.
         unsafe { libc::free(block.cast()) }
     }
 }

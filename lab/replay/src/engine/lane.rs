@@ -10,8 +10,8 @@ use super::heap::Heap;
 use super::stop::{MACHINE, stop};
 use crate::program::WORD;
 
-/// Bytes of a thread's stack. Large enough for thread-local data of allocators, which lies there as
-/// well.
+/// Size of a thread's stack in bytes. Includes room for the thread-local data of allocators, which
+/// is stored there, too.
 const STACK: usize = 1 << 20;
 
 /// The engine's record of a thread, in cache lines of its own.
@@ -28,8 +28,8 @@ pub(super) struct Lane {
 /// Fills the lanes from the table of threads.
 ///
 /// # Safety
-/// The program has a table of this many threads at that offset. The replay's tables have as many
-/// lanes, which nothing else uses.
+/// The program has a table of `threads` threads at the offset `table`, in words. The replay has
+/// `threads` lanes, and nothing else uses them.
 pub(super) unsafe fn fill<H: Heap>(replay: &Replay<'_, H>, table: u64, threads: u32) {
     replay.program.load(table * WORD, u64::from(threads) * WORD);
     for number in 0..threads {
@@ -45,7 +45,8 @@ pub(super) unsafe fn fill<H: Heap>(replay: &Replay<'_, H>, table: u64, threads: 
             replay: ptr::from_ref(replay).cast(),
             number,
         };
-        // SAFETY: there is a lane for each thread, by this function's contract.
+        // SAFETY: there is a lane for each thread, which nothing else uses, by this function's
+        // contract.
         unsafe { replay.lanes.add(number as usize).write(lane) };
     }
     replay
@@ -56,11 +57,13 @@ pub(super) unsafe fn fill<H: Heap>(replay: &Replay<'_, H>, table: u64, threads: 
 /// Starts a thread.
 ///
 /// # Safety
-/// The lane exists, and its thread was not started.
+/// The lane exists, and its thread was not started. Only the replay's first thread calls this
+/// function, and it joins the thread before the replay ends.
 pub(super) unsafe fn start<H: Heap>(replay: &Replay<'_, H>, number: u32) {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: the attributes are initialised before they are used, and destroyed after. The lane
-    // exists, and only the first thread, which calls this, uses its field `thread`.
+    // SAFETY: the attributes are initialised before they are used, and destroyed after. By this
+    // function's contract the lane exists and outlives its thread. Only the first thread, which
+    // calls this function and `join`, uses the lane's field `thread`.
     let error = unsafe {
         let lane = replay.lanes.add(number as usize);
         libc::pthread_attr_init(attributes.as_mut_ptr());
@@ -83,7 +86,8 @@ pub(super) unsafe fn start<H: Heap>(replay: &Replay<'_, H>, number: u32) {
 /// Waits for the end of a thread.
 ///
 /// # Safety
-/// The thread was started, and no other call waited for its end.
+/// The thread was started, and no other call waited for its end. Only the replay's first thread
+/// calls this function.
 pub(super) unsafe fn join<H: Heap>(replay: &Replay<'_, H>, number: u32) {
     // SAFETY: by this function's contract the lane holds a thread that can be joined.
     unsafe {

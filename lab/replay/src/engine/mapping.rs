@@ -8,7 +8,7 @@ use std::ptr;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// A mapping that no other value owns.
+/// Mapping that this value alone owns, and unmaps on drop.
 #[derive(Debug)]
 pub(super) struct Mapping {
     place: *mut u8,
@@ -16,13 +16,14 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps zeros, and touches them so that no page fault remains for later.
+    /// Maps zeroed memory, and makes it resident so that later accesses cause no page faults.
     pub(super) fn zeros(bytes: usize) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         Self::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
     }
 
-    /// Maps a file for reading. None of it is in memory before [`Mapping::load`].
+    /// Maps a file for reading. A page is in this process's memory only after [`Mapping::load`] or
+    /// an access.
     pub(super) fn file(file: &File, bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
     }

@@ -1,5 +1,5 @@
-//! Runs a program with real threads. Meanwhile nothing is allocated, except by the C library for
-//! the threads themselves.
+//! Runs a program with real threads. During the run, only the program's calls allocate, except that
+//! the C library allocates memory for the threads themselves.
 
 mod check;
 mod clock;
@@ -58,22 +58,23 @@ pub struct Outcome {
     pub before: Memory,
     /// Memory after the last operation.
     pub after: Memory,
-    /// Maximum number of resident bytes of the engine itself at one time.
+    /// Maximum resident memory of the engine itself, in bytes.
     pub own: u64,
-    /// Bytes of the engine's anonymous memory that were resident throughout.
+    /// Size of the engine's tables in bytes. They are resident throughout.
     pub tables: u64,
-    /// Page faults without input between the first operation and the last, without the engine's
-    /// own.
+    /// Number of minor page faults between the first operation and the last, excluding those of the
+    /// engine itself.
     pub faults: u64,
-    /// Maximum number of bytes of the program that were in memory at one time; included in `own`.
+    /// Maximum number of bytes of the compiled program that were loaded at one time; included in
+    /// `own`.
     pub held: u64,
-    /// Nanoseconds by which the latest operation of a paced replay came late.
+    /// Maximum delay of an operation in a paced replay, in nanoseconds.
     pub late: u64,
 }
 
 impl Outcome {
-    /// Returns the bytes by which resident memory grew from the first operation to its peak,
-    /// without the compiled program.
+    /// Returns the number of bytes by which resident memory grew from its value before the first
+    /// operation to its peak, excluding the compiled program.
     #[must_use]
     pub fn growth(&self) -> u64 {
         let began = self.before.resident + self.held;
@@ -97,7 +98,7 @@ struct Replay<'a, H> {
     entry: extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
-/// Bytes of the program in memory, and the page faults that loaded them.
+/// Size of the loaded parts of the program, and the number of page faults of loading them.
 #[derive(Default)]
 struct Held {
     now: AtomicU64,
@@ -111,7 +112,7 @@ impl Held {
         self.most.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Loads a part of the program into memory, and counts the page faults for that.
+    /// Loads a part of the program into memory, and counts the page faults of loading.
     fn load(&self, program: &Mapping, offset: u64, bytes: u64) {
         self.grow(bytes);
         let before = page_faults(Whose::Thread);
@@ -141,13 +142,17 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
     header.ok_or(ReplayError::NotAProgram)
 }
 
-/// Runs a program on a heap. Ends the process with one line if the heap returns null.
+/// Runs a program on a heap. Ends the process with one line if the heap returns null, if a thread
+/// cannot be started, or if a check of [`Touch::Check`] fails.
 ///
 /// # Errors
-/// Returns an error if the file is no program, or if the system has no memory for the tables.
+/// Returns an error if the file cannot be read or is no program, or if the system has no memory for
+/// the tables.
 ///
 /// # Safety
-/// [`compile`](crate::compile) wrote the file, and nothing has changed it since.
+/// [`compile`](crate::compile) wrote the file, and nothing changes it before this function returns.
+/// Each block that `heap` returns has the requested size, and belongs to the caller until it is
+/// freed.
 pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Outcome, ReplayError> {
     let header = header(file)?;
     let program = Mapping::file(file, header.bytes as usize)?;
@@ -163,19 +168,21 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
         held: Held::default(),
         entry: thread::entry::<H>,
     };
-    // SAFETY: `compile` wrote the table of the threads' first operations at a multiple of a word,
-    // and there is a lane for each thread.
+    // SAFETY: `compile` wrote the table of the threads' first operations at this offset in words.
+    // There is a lane for each thread, and no thread uses it yet.
     unsafe { lane::fill(&replay, header.table, header.threads) };
     let before = Memory::read();
     replay.clock = Clock::started();
     let faults_before = page_faults(Whose::Process);
     let began = Moment::now();
-    // SAFETY: `compile` wrote the program, and this is its first thread.
+    // SAFETY: `compile` wrote the program, as this function requires. Each program has a first
+    // thread, and only this call runs it.
     unsafe { thread::follow(&replay, 0) };
     let elapsed = began.elapsed();
     let faults = page_faults(Whose::Process).saturating_sub(faults_before);
     let after = Memory::read();
-    // SAFETY: the tables have this many slots, and all threads have ended.
+    // SAFETY: the tables have this many slots. All threads have ended, because a program's first
+    // thread joins all others.
     unsafe { look_at_all(&replay, header.slots) };
     let held = replay.held.most.load(Ordering::Relaxed);
     Ok(Outcome {
@@ -234,8 +241,9 @@ impl Tables {
 /// The tables of the replay have this many slots, and all its threads have ended.
 unsafe fn look_at_all<H>(replay: &Replay<'_, H>, slots: u32) {
     for slot in FIRST_SLOT..slots {
-        // SAFETY: both tables have the slot, by this function's contract. The table of sizes has
-        // the size of each live block, and 0 for a block that was freed.
+        // SAFETY: both tables have the slot, by this function's contract, and no other thread runs.
+        // The table of sizes has the size of each live block, which `check::fill` has filled, and 0
+        // for a block that was freed.
         unsafe {
             let block = replay.slots.add(slot as usize).read();
             if block.is_null() {

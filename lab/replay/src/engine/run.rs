@@ -16,10 +16,9 @@ pub(super) const FIRST_PIECE: u64 = 512;
 /// Number of operations of a group.
 const GROUP: usize = 4;
 
-/// Runs a thread's operations to their end, in groups. The highest bits of a group's words say
-/// which operations are frees, and one jump leads to the code for this order of mallocs and frees.
-/// If a program makes and frees at random, the processor therefore mispredicts one jump for each
-/// group, not for each operation.
+/// Runs a thread's operations to their end, in groups. The highest bits of a group's words show
+/// which operations are frees. One jump leads to the code for this order of mallocs and frees. In a
+/// random order of calls, the processor thus mispredicts one jump per group, not one per operation.
 ///
 /// A malloc and a free take few instructions. All other operations have a null pointer in their
 /// slot, which ends the group.
@@ -41,14 +40,16 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     macro_rules! group {
         ($($place:literal $free:literal)*) => {{
             $(
-                // SAFETY: the word is an operation's first, by this function's contract, and its
-                // highest bit says whether it is a free.
+                // SAFETY: each earlier operation of the group took one word, so this word is the
+                // first of an operation of this thread. `frees` has read its highest bit, which is
+                // `$free`. `slots` and `end` are the addresses that `short` requires.
                 let done = unsafe {
                     let word = next.add($place).read();
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
                 };
                 if !done {
-                    // SAFETY: the word begins an operation of another kind.
+                    // SAFETY: the word begins an operation. It is of another kind, or `other` ends
+                    // the process.
                     next = unsafe { other::<H, TOUCH>(replay, thread, next.add($place)) };
                     if next.is_null() {
                         return;
@@ -56,7 +57,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
                     continue;
                 }
             )*
-            // SAFETY: the group is followed by another operation.
+            // SAFETY: all four operations took one word, and none of them ends the program, so
+            // another operation follows.
             next = unsafe { next.add(GROUP) };
         }};
     }
@@ -85,7 +87,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     }
 }
 
-/// Returns the highest bits of a group's words; the first word's is the lowest.
+/// Returns the highest bit of each word of a group. The lowest bit of the result belongs to the
+/// first word.
 ///
 /// # Safety
 /// A group of words is readable at the address.
@@ -103,7 +106,8 @@ unsafe fn frees(words: *const f64) -> u32 {
     (low & 3) | (high & 3) << (GROUP / 2)
 }
 
-/// Returns the highest bits of a group's words; the first word's is the lowest.
+/// Returns the highest bit of each word of a group. The lowest bit of the result belongs to the
+/// first word.
 ///
 /// # Safety
 /// A group of words is readable at the address.
@@ -117,12 +121,11 @@ unsafe fn frees(words: *const f64) -> u32 {
 }
 
 /// Runs a malloc or a free. Returns false if the word belongs to another operation, or frees a
-/// block that was not made.
+/// block that was not made. Both addresses are arguments, so that they stay in registers.
 ///
 /// # Safety
 /// The conditions of [`run`] hold. `word` is the first of an operation, and negative if `FREE`.
-/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both
-/// stay in registers.
+/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     replay: &Replay<'_, H>,
@@ -134,7 +137,8 @@ unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
         let size = word as u32 as usize;
         let block = heap.malloc(size);
         if TOUCH == Touch::Check as u8 {
-            // SAFETY: the block is new, and only this thread uses the slot.
+            // SAFETY: the block is null, or new with `size` bytes. The slot is within the tables,
+            // only this thread uses it, and this replay checks contents.
             unsafe { check_new(replay, block, (word >> 32) as u32, size) };
         } else if TOUCH != Touch::None as u8 {
             made::<TOUCH>(block, 0, size);
@@ -149,10 +153,12 @@ unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
         return false;
     }
     if TOUCH == Touch::Check as u8 {
-        // SAFETY: the block is live, and only this thread uses the slot.
+        // SAFETY: the block is the live one of this slot, which is within the tables. Only this
+        // thread uses the slot, and this replay checks contents.
         unsafe { check_freed(replay, block, (word as u32) ^ MAX_SLOTS) };
     }
-    // SAFETY: the block is live, because the call that makes it wrote the slot before.
+    // SAFETY: the block is live, because the call that made it wrote the slot before. No operation
+    // uses the block after its free.
     unsafe { heap.free(block) };
     true
 }
@@ -163,35 +169,37 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if block.is_null() {
         out_of_memory(end as u64);
     }
-    // SAFETY: the allocator returned `end` bytes, which no other thread knows.
+    // SAFETY: both callers pass a block that the allocator just returned for at least `end` bytes,
+    // which no other thread knows.
     unsafe { touch::<TOUCH>(block, begin, end) };
 }
 
 /// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it. The replay checks contents ([`Touch::Check`]).
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
         out_of_memory(size as u64);
     }
     check::aligned(block, check::guaranteed(size), size);
-    // SAFETY: the block and the slot are as this function requires, and a replay that checks has a
-    // table of sizes.
+    // SAFETY: the block and the slot are as this function requires. A replay that checks contents
+    // has a table of sizes.
     unsafe {
         replay.sizes.add(slot as usize).write(size);
         check::fill(block, slot, size);
     }
 }
 
-/// Compares a block that is about to be freed with its pattern, and clears its size.
+/// Before a block is freed, compares its content with its pattern, and clears its size.
 ///
 /// # Safety
-/// The block of this slot is live. The slot is within the tables, and only this thread uses it.
+/// `block` is the live block of this slot. The slot is within the tables, and only this thread uses
+/// it. The replay checks contents ([`Touch::Check`]).
 unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
-    // SAFETY: the block and the slot are as this function requires, and a replay that checks has a
-    // table of sizes.
+    // SAFETY: the block and the slot are as this function requires. A replay that checks contents
+    // has a table of sizes, and has filled each block of that table with its pattern.
     unsafe {
         let size = replay.sizes.add(slot as usize).replace(0);
         check::compare(block, slot, size, size);
@@ -199,7 +207,8 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
-/// operation, or null at the end.
+/// operation, or null at the end. Ends the process if the word frees a block that an earlier call
+/// failed to make.
 ///
 /// # Safety
 /// The conditions of [`run`] hold, and the operation begins at `at`.
@@ -217,7 +226,7 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
         was_out_of_memory();
     };
     // SAFETY: `compile` wrote the fields of the operation. Every lane, slot and piece that they
-    // name exists, and each thread is started and joined once.
+    // name exists. Only the first thread starts and joins threads, and it does so once for each.
     unsafe {
         match kind {
             Kind::End => return ptr::null(),
@@ -284,7 +293,7 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         Kind::Resize | Kind::ShortResize => {
             let (before, written) = (field() as usize, field() as usize);
             // SAFETY: the slot holds the block that is resized, or null if an earlier call failed
-            // unnoticed.
+            // unnoticed. The slot is overwritten below, so the old block is not used again.
             let block = unsafe { heap.realloc(slot.read(), size) };
             (block, before, written)
         }
@@ -295,7 +304,9 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         false => size,
     };
     match TOUCH == Touch::Check as u8 {
-        // SAFETY: the block is new, or was resized from one with `kept` bytes.
+        // SAFETY: the block is null, or has `size` bytes and was resized from one with `kept`
+        // bytes, or is new. The slot is within the tables, only this thread uses it, and this
+        // replay checks contents.
         true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
         false => made::<TOUCH>(block, kept, end),
     }
@@ -304,12 +315,13 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
     next
 }
 
-/// Checks the promises of the call that made a block, and fills the block. `first` is the first
-/// field of its operation; a resize kept the content of `kept` bytes.
+/// Checks the alignment and the content that the call guarantees for a new block, and fills the
+/// block. `first` is the first field of the operation. `kept` is the size of the block before a
+/// resize.
 ///
 /// # Safety
-/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
-/// and only this thread uses it.
+/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
+/// tables, and only this thread uses it. The replay checks contents ([`Touch::Check`]).
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,
@@ -321,8 +333,8 @@ unsafe fn check_made<H>(
     if block.is_null() {
         out_of_memory(size as u64);
     }
-    // SAFETY: the block and the slot are as this function requires. The bytes that a resize keeps
-    // lie in the block.
+    // SAFETY: the block and the slot are as this function requires. The bytes that a resize kept
+    // lie within the block, and were filled when it had `kept` bytes.
     unsafe {
         match kind {
             Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),
@@ -349,7 +361,7 @@ unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     // SAFETY: both addresses lie in the program's mapping.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.load(program, goal * WORD, bytes);
-    // Small pieces share their pages with pieces of other threads.
+    // Small pieces share their pages with pieces of other threads, so their pages are not released.
     if words > PAGE_WORDS {
         program.release(piece * WORD, words * WORD);
         replay.held.shrink(words * WORD);

@@ -8,7 +8,7 @@ pub(super) const ALLOCATOR: i32 = 1;
 /// Exit status if the machine is at fault.
 pub(super) const MACHINE: i32 = 2;
 
-/// A line, which is cut off if it is too long.
+/// A line in a fixed buffer, cut off if it is too long.
 struct Line {
     bytes: [u8; 256],
     length: usize,

@@ -2,17 +2,17 @@
 
 use crate::options::Touch;
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: usize = 4096;
 
-/// Bytes of a word.
+/// Size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// Value of each byte that is written.
+/// Value of each byte that is not written as part of a word.
 const BYTE: u8 = 1;
 
-/// Writes to the bytes of a block from `begin` to `end`, in the way of the [`Touch`] with the
-/// number `TOUCH`.
+/// Writes to the bytes of a block from `begin` to `end`, in the way of the [`Touch`] whose
+/// discriminant is `TOUCH`.
 ///
 /// # Safety
 /// `block` has `end` bytes, which no other thread uses meanwhile.
@@ -41,7 +41,7 @@ pub(super) unsafe fn touch<const TOUCH: u8>(block: *mut u8, begin: usize, end: u
     }
 }
 
-/// Writes a word, or a byte if the block has no room for a word.
+/// Writes a word, or a byte if the place is not aligned or has no room for a word.
 ///
 /// # Safety
 /// `block` has `end` bytes, `place` is below `end`, and no other thread uses the block meanwhile.
@@ -63,7 +63,8 @@ unsafe fn word(block: *mut u8, place: usize, end: usize) {
 mod tests {
     use super::*;
 
-    /// Returns the offsets that are written in a block that begins within a page.
+    /// Returns the offsets of the bytes that `touch` writes in a block. The block begins within a
+    /// page.
     fn written<const TOUCH: u8>(begin: usize, end: usize) -> Vec<usize> {
         #[repr(align(4096))]
         struct Pages([u8; 4 * PAGE]);

@@ -1,9 +1,10 @@
 //! Finds a short program of allocation calls that fails in the same way as a long one.
 //!
 //! Delta debugging as in A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
-//! Input", IEEE Transactions on Software Engineering 28(2), 2002: parts of half the length, then a
-//! quarter and so on, are left out as long as the rest fails. The result is minimal for single
-//! steps: it does not fail if one block with all its calls, or any one other call, is left out.
+//! Input", IEEE Transactions on Software Engineering 28(2), 2002: halves of the program, then
+//! quarters and so on, are left out as long as the rest still fails. The result is minimal for
+//! single steps: if any one block and its calls, or any one other call, is removed, the failure
+//! disappears.
 
 mod script;
 
@@ -30,8 +31,8 @@ pub struct Shrunk<E> {
     pub stopped: Option<E>,
 }
 
-/// Shortens a failing program. `fails` runs a program and returns whether it fails in the way in
-/// question. If it returns an error, the search ends with the shortest program so far.
+/// Shortens a failing program. `fails` runs a program and returns whether it fails in the expected
+/// way. If it returns an error, the search ends with the shortest program so far.
 pub fn shrink<E>(script: Script, fails: &mut dyn FnMut(&Script) -> Result<bool, E>) -> Shrunk<E> {
     let mut search = Search {
         best: script,

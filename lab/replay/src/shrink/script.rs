@@ -17,10 +17,11 @@ const MOST: usize = 1 << 26;
 /// A call, and the block that it makes or uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// Position of the call in the whole program.
+    /// Position of the call in the original program.
     pub id: u32,
     pub thread: u32,
-    /// Number of the call that made the block. A resize keeps this number.
+    /// ID of the call that made the block; a resize does not change it. `None` if the call frees
+    /// null.
     pub block: Option<u32>,
     pub what: What,
 }
@@ -50,7 +51,7 @@ impl Call {
         matches!(self.what, What::Make { .. })
     }
 
-    /// Returns the call with a size of at most this.
+    /// Returns the call with its size limited to `most`.
     pub(super) fn at_most(self, most: u64) -> Self {
         let mut call = self;
         match &mut call.what {
@@ -61,7 +62,7 @@ impl Call {
     }
 }
 
-/// Number of the call that made each live block, while a trace is read.
+/// Map from each live block's number in the trace to the ID of the call that made it.
 #[derive(Default)]
 struct Makers(HashMap<u64, u32>);
 
@@ -123,7 +124,8 @@ impl Script {
     /// calls and frees of unknown blocks are omitted, as in every replay.
     ///
     /// # Errors
-    /// If the trace cannot be read, has no such process, or has too many operations.
+    /// Returns an error if the trace cannot be read, is a sample, has no such process or too many
+    /// operations, or if `go_on` returned false.
     pub fn read(
         trace: &File,
         process: Option<u32>,
@@ -156,7 +158,7 @@ impl Script {
         self.calls.is_empty()
     }
 
-    /// Returns the program with these calls instead.
+    /// Returns the program with its calls replaced by `calls`.
     pub(super) fn with(&self, calls: Vec<Call>) -> Self {
         Self {
             recording: self.recording.clone(),
@@ -169,7 +171,7 @@ impl Script {
         self.calls.iter().copied().map(change).collect()
     }
 
-    /// Returns the number of the function of this name.
+    /// Returns the number of the function of this name, if the recording contains it.
     pub(super) fn function(&self, name: &str) -> Option<u8> {
         let place = self.recording.functions.iter().position(|own| own == name);
         place.and_then(|place| u8::try_from(place).ok())
@@ -178,7 +180,7 @@ impl Script {
     /// Writes the program as a trace of one process. Each call takes one step of time.
     ///
     /// # Errors
-    /// If the sink cannot be written.
+    /// Returns an error if the sink cannot be written.
     pub fn write<W: Write>(&self, sink: W) -> Result<W, TraceError> {
         let mut writer = Writer::new(sink, &self.recording)?;
         writer.record(Record::Process(Process {
@@ -198,7 +200,8 @@ impl Script {
                 time: Time(0),
             }))?;
         }
-        // Current number of each block.
+        // Current number of each block in the written trace, by the ID of the call that made the
+        // block.
         let mut numbers = HashMap::new();
         let mut next = 0;
         for (place, call) in self.calls.iter().enumerate() {
@@ -221,7 +224,9 @@ impl Script {
 }
 
 impl Call {
-    /// Returns the operation for a trace; `old` is the current number of the block.
+    /// Returns this call as an operation of the trace to write. `old` is the number that the call's
+    /// block has in that trace before this call. Calls that make a block, and frees of null, ignore
+    /// it.
     fn operation(&self, old: u64) -> Operation {
         match self.what {
             What::Make {

@@ -1,4 +1,4 @@
-//! Traces and programs that cannot be used end in one line of error.
+//! Tests that unusable traces and replay programs are refused with an error of one line.
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -9,7 +9,8 @@ use std::fs::File;
 
 use crate::program::{Program, recording};
 
-/// Compiles a trace from bytes.
+/// Compiles a trace from bytes. Returns the value of `cut_off`, or the error, and checks that the
+/// error is one line.
 fn outcome(trace: &[u8], process: Option<u32>) -> Result<Option<u64>, String> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(trace).expect("it can be written");
@@ -69,8 +70,8 @@ fn what_was_recorded_before_a_cut_is_replayed() {
     writer.operation(0, step(32, make)).expect("a step");
     let whole = writer.finish().expect("a trace");
     assert_eq!(outcome(&whole, None), Ok(None));
-    // Cut at any length, the trace has no operation, or the first block, and compiling never
-    // panics.
+    // Cut at any length, the trace yields an error or a program with a cut-off position, and
+    // compiling never panics.
     for length in 0..whole.len() {
         match outcome(&whole[..length], None) {
             Ok(cut_off) => assert!(cut_off.is_some_and(|offset| offset <= length as u64)),

@@ -1,4 +1,4 @@
-//! Counts the pages that a replay writes in a block that replaces a smaller one.
+//! Tests the number of pages that a replay writes in a resized block.
 
 use std::sync::Mutex;
 
@@ -40,8 +40,9 @@ impl Heap for Counted {
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
         let before = *self.size.lock().expect("no thread panicked");
         let new = self.malloc(size);
-        // SAFETY: the old block has `before` bytes, the new one `size`, and neither is used
-        // elsewhere.
+        // SAFETY: the program resizes its only block, which has `before` bytes, came from `Libc`,
+        // and is not used again. The new block has `size` bytes; a request of this test does not
+        // fail.
         unsafe {
             new.copy_from_nonoverlapping(block, before.min(size));
             Libc.free(block);
@@ -51,18 +52,19 @@ impl Heap for Counted {
 
     unsafe fn free(&self, block: *mut u8) {
         let size = *self.size.lock().expect("no thread panicked");
-        // SAFETY: the only block of the program has this size.
+        // SAFETY: the program's only block has this size. All its bytes are initialised, because
+        // new blocks come from `calloc`.
         let bytes = unsafe { std::slice::from_raw_parts(block, size) };
         let written = |page: &&[u8]| page.iter().any(|byte| *byte != 0);
         let pages = bytes.chunks(PAGE).filter(written).count();
         self.pages.lock().expect("no thread panicked").push(pages);
-        // SAFETY: the contract is that of the trait.
+        // SAFETY: by the trait's contract, the block is live. It came from `Libc`.
         unsafe { Libc.free(block) };
     }
 }
 
-/// Returns the number of written pages of a block that takes these sizes, in MiB, one after the
-/// other.
+/// Returns the number of written pages of a block that is resized from each of `sizes` to the next.
+/// `sizes` are in MiB.
 fn written(sizes: &[usize], touch: Touch) -> usize {
     let mut program = Program::new(1);
     for (place, size) in sizes.iter().enumerate() {
@@ -85,13 +87,15 @@ fn written(sizes: &[usize], touch: Touch) -> usize {
     program.step(0, Operation::Free { function: 1, block });
     let (_, file) = compiled(&program.finish().0, Speed::Dependencies);
     let heap = Counted::default();
-    // SAFETY: `compile` wrote the program just now.
+    // SAFETY: `compile` wrote the program just now, and only this test knows the file. `heap`
+    // returns blocks of the C library.
     let outcome = unsafe { replay(&file, touch, &heap) };
     outcome.unwrap_or_else(|error| panic!("{error}"));
     heap.pages.into_inner().expect("no thread panicked")[0]
 }
 
-/// Asserts a number of pages. Allows for pages that a block shares at its beginning.
+/// Asserts that `pages` amount to about `mib` MiB. The tolerance covers a block that does not begin
+/// on a page boundary.
 #[track_caller]
 fn assert_near(pages: usize, mib: f64) {
     let expected = mib * (MIB / PAGE) as f64;

@@ -14,15 +14,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Returns the sizes of the live blocks, and the number of calls with an address that belonged
-    /// to no live block.
+    /// Frees the live blocks. Returns their sizes, and the number of calls with an address that
+    /// belonged to no live block.
     pub fn finish(self) -> (Vec<usize>, usize) {
         let live = self.live.into_inner().expect("no thread panicked");
         let mut sizes: Vec<_> = live.values().copied().collect();
         sizes.sort_unstable();
         for address in live.into_keys() {
             let block = std::ptr::with_exposed_provenance_mut(address);
-            // SAFETY: the block is live, and nothing uses it any longer.
+            // SAFETY: the block came from `Libc` and is live, and nothing uses it any longer.
             unsafe { Libc.free(block) };
         }
         (
@@ -37,7 +37,8 @@ impl Recorder {
         block
     }
 
-    /// Removes a block. Returns whether it was live.
+    /// Removes a block, and returns whether it was live. Counts the call in `strange` if it was
+    /// not.
     fn freed(&self, block: *mut u8) -> bool {
         let mut live = self.live.lock().expect("no thread panicked");
         let lived = live.remove(&block.addr()).is_some();

@@ -1,4 +1,4 @@
-//! Replays traces at every speed: each block is freed once, after it was made; the right blocks are
+//! Tests replays at every speed: each block is freed once, after it was made; the right blocks are
 //! live at the end; and no replay hangs.
 
 mod damage;
@@ -17,7 +17,7 @@ use heapdrome_trace::Operation;
 use heap::Recorder;
 use program::Program;
 
-/// Longest time that a replay may take on a busy machine.
+/// Time after which a replay counts as hung, even on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
 fn compiled(trace: &File, speed: Speed) -> (Compiled, File) {
@@ -31,7 +31,8 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let heap = Recorder::default();
-        // SAFETY: `compile` wrote the program just now.
+        // SAFETY: `compile` wrote the program just now, and only this test knows the file. `heap`
+        // returns blocks of the C library.
         let outcome = unsafe { replay(&program, touch, &heap) };
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         let (sizes, strange) = heap.finish();

@@ -19,7 +19,7 @@ const FUNCTIONS: [&str; 8] = [
     "_ZdlPvm",
 ];
 
-/// Returns the recording of a program.
+/// Returns the description of a recording, with the functions that the programs call.
 pub fn recording() -> Recording {
     Recording {
         functions: FUNCTIONS.map(String::from).to_vec(),
@@ -75,7 +75,7 @@ impl Program {
         self.writer.operation(0, step).expect("a step");
     }
 
-    /// Makes a block of a size that no other has.
+    /// Adds a call that makes a block of a unique size.
     pub fn make(&mut self, thread: u32) -> u64 {
         let function = [0, 0, 0, 3, 4, 5, 6][self.number(7) as usize];
         let alignment = match function {
@@ -115,7 +115,7 @@ impl Program {
         self.lives(size)
     }
 
-    /// Returns any live block.
+    /// Returns a random live block; `None` if there is none.
     pub fn any(&mut self) -> Option<u64> {
         let place = self.number(self.live.len().max(1) as u64) as usize;
         self.live.keys().nth(place).copied()
@@ -128,7 +128,7 @@ impl Program {
         self.made - 1
     }
 
-    /// Adds steps of random kinds by threads of these numbers.
+    /// Adds `steps` steps of random kinds by random threads whose numbers are in `threads`.
     pub fn wander(&mut self, threads: std::ops::Range<u32>, steps: u64) {
         for _ in 0..steps {
             let thread = self.random.random_range(threads.clone());

@@ -1,4 +1,4 @@
-//! Shortens failing programs to the calls on which the failure depends.
+//! Tests that failing programs are shortened to the calls on which the failure depends.
 
 use std::fs::File;
 
@@ -56,7 +56,7 @@ fn of_a_failure_after_two_frees_two_blocks_and_their_frees_remain() {
 
 #[test]
 fn what_a_failure_needs_stays() {
-    // Fails if a block above 5000 bytes is resized by another thread than the one that frees last.
+    // Fails if different threads make the first resize to more than 5000 bytes and the last free.
     fn rule(operations: &[(u32, Operation)]) -> bool {
         let large = operations
             .iter()

@@ -24,8 +24,8 @@ pub(super) const ORDER: [Holds; 4] = [
 ];
 
 impl Kind {
-    /// Returns the kinds of sentences in a collection. For races without sentences, returns
-    /// `Sentences`, so that the report can state that the suite makes no claims.
+    /// Returns the kinds of sentences in a collection. For a suite of races without sentences,
+    /// returns `Sentences`, so that the report can state that the suite makes no claims.
     pub(crate) fn of(collection: &Collection) -> Vec<Self> {
         let all = [Self::Targets, Self::Sentences].into_iter();
         let kinds: Vec<Self> = all
@@ -95,8 +95,8 @@ impl Kind {
     }
 }
 
-/// Returns the claims of a kind as a table. Targets are in their own order, claims are sorted by
-/// verdict.
+/// Returns the claims of a kind as a table. Targets keep the order of the collection, and published
+/// claims are sorted by verdict.
 pub(crate) fn claims(collection: &Collection, kind: Kind) -> Vec<Column> {
     let mut ordered = kind.own(&collection.claims);
     if kind == Kind::Sentences {

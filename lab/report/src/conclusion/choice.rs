@@ -10,21 +10,23 @@ use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// An entrant that the conclusion recommends, with alternatives.
+/// The entrant that a race recommends, with alternatives.
 pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Entrants that were shown to be neither better nor worse than the recommended one on the
-    /// gain.
+    /// Other entrants that gain on the same figure, and were not shown to be better or worse on it
+    /// than the recommended one.
     pub(super) equals: Vec<Rival<'a>>,
-    /// An entrant that gains less and uses less memory.
+    /// Another entrant that gains on the same figure, and was shown to use less memory than the
+    /// recommended one.
     pub(super) smaller: Option<Rival<'a>>,
+    /// The entrant with the best estimate, if it is not the recommended one.
+    first: Option<Rival<'a>>,
 }
 
-/// Returns the recommended entrant: the fastest one that was shown to be faster; if there is none,
-/// the smallest one that was shown to be smaller. If [`cheaper`] finds another entrant, returns
-/// that one instead.
+/// Returns the recommended entrant: the alternative that [`cheaper`] finds, or else the [`best`] of
+/// the [`candidates`]. Returns `None` if there is no candidate.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -32,13 +34,18 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // An entrant that left the race early had been shown to be worse.
+        // Outside suites, an entrant leaves the race early only if it was shown to be worse, so it
+        // is not an equal.
         let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
         others.copied().collect::<Vec<Rival<'a>>>()
     };
     let best = best(&good, gain)?;
     let rival = cheaper(sheet, &best, &equals_of(&best), gain).unwrap_or(best);
+    let ratio =
+        |one: &&Rival<'a>, other: &&Rival<'a>| one.ratio(gain).total_cmp(&other.ratio(gain));
+    let first = good.iter().min_by(ratio).copied();
     Some(Choice {
+        first: first.filter(|first| !first.is(&rival)),
         is_setting: rival.is_setting(sheet),
         equals: equals_of(&rival),
         smaller: smaller(&good, &rival, gain),
@@ -47,8 +54,9 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     })
 }
 
-/// Returns the entrant with the smallest product of time and memory, among those shown to use less
-/// memory than the recommended one.
+/// Returns the candidate with the smallest product of time and memory, among those shown to use
+/// less memory than the recommended one. Returns `None` if there is none, or if the recommended
+/// entrant gains memory.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -57,10 +65,11 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Returns a cheaper entrant among the equals of the best one, with at least [`HALF`] of its gain.
-/// Prefers a setting of the baseline's allocator, because it is a smaller change than another
-/// library. Otherwise chooses the smallest product of time and memory. That entrant must have been
-/// shown to use less memory than the best one, and have a smaller product.
+/// Returns an alternative to the best entrant: one of its equals that reaches at least [`HALF`] of
+/// the best entrant's gain. Returns `None` if the best entrant is a setting. Prefers a setting of
+/// the baseline's allocator, because a setting is a smaller change than another library. Otherwise
+/// chooses the smallest product of time and memory, among equals that were shown to use less memory
+/// than the best entrant and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -86,8 +95,10 @@ fn cheaper<'a>(
 }
 
 /// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
-/// entrants that are better on it. An entrant that gains processor time or memory must not be
-/// slower.
+/// such entrants. Returns `None` if there is no such figure. Only entrants with a proof count. An
+/// entrant that gains processor time must not be slower in wall time. An entrant that gains memory
+/// must not be slower in any speed. If the race could show only large differences in time, an
+/// entrant that gains memory must also be shown to be as fast as the baseline.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -146,14 +157,15 @@ impl<'a> Choice<'a> {
                 false => format!("Take {}{}.", self.named(), self.price(sheet)),
             },
             why: format!(
-                "{equals}Compared with {baseline}: {}.",
+                "{equals}{}Compared with {baseline}: {}.",
+                self.preference(),
                 self.rival.figures(sheet)
             ),
             sure: self.sure(sheet),
         }
     }
 
-    /// Returns the entrant's name, such as `mimalloc2`; for a setting, the variable to set.
+    /// Returns the entrant's name, such as `mimalloc2`. For a setting, the variables to set follow.
     fn named(&self) -> String {
         let name = self.rival.name();
         match self.is_setting && !self.rival.entrant.settings.is_empty() {
@@ -162,8 +174,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Formats the entrant's cost on other figures, such as ` if 12% more memory (1.4 MiB) is
-    /// acceptable`.
+    /// Formats the entrant's cost on other figures and the alternative, such as ` if 12% more
+    /// memory (1.4 MiB) is acceptable; else stay with system`. Empty if no cost was shown.
     fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
         let mut prices = Vec::new();
@@ -199,7 +211,7 @@ impl<'a> Choice<'a> {
         )
     }
 
-    /// Formats the comparison, such as `1.09x faster, 3.1% more memory`.
+    /// Formats the comparison of `one` with the baseline, such as `1.09x faster, 3.1% more memory`.
     fn told_of_smaller(&self, one: &Rival<'_>) -> String {
         let gain = one.on(self.gain);
         let gain = gain.map(|compared| words::comparison(compared, false));
@@ -211,7 +223,7 @@ impl<'a> Choice<'a> {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// Lists the entrants that were shown to be neither better nor worse than this one, with their
+    /// Lists the entrants that were not shown to be better or worse than this one, with their
     /// memory.
     fn told_of_equals(&self) -> String {
         let names = |those: &dyn Fn(&Rival<'_>) -> bool| {
@@ -250,6 +262,28 @@ impl<'a> Choice<'a> {
             self.rival.name(),
             told.collect::<String>()
         )
+    }
+
+    /// Formats the reason for not recommending the entrant with the best estimate, such as `Unlike
+    /// a, the first in the table, b needs no other library. ` The sentence on equals has the reason
+    /// of memory.
+    fn preference(&self) -> String {
+        let Some(first) = &self.first else {
+            return String::new();
+        };
+        let why = if self.is_setting {
+            "needs no other library"
+        } else if self.rival.is_below(first, Figure::Processor) {
+            "was shown to take less processor time"
+        } else {
+            return String::new();
+        };
+        let lead = match self.gain {
+            Figure::Wall => "the first in the table",
+            _ => "which has the better estimate",
+        };
+        let name = self.rival.name();
+        format!("Unlike {}, {lead}, {name} {why}. ", first.name())
     }
 
     fn sure(&self, sheet: &Sheet<'_>) -> String {
@@ -299,7 +333,8 @@ impl<'a> Choice<'a> {
         doubts
     }
 
-    /// Formats the known faults of the entrant that this command may trigger.
+    /// Formats the known faults of the entrant that this command may trigger; empty if there are
+    /// none. If there are several, names only the first and states their number.
     fn faults(&self) -> String {
         let name = self.rival.name();
         match self.rival.entrant.known_faults.as_slice() {

@@ -17,6 +17,7 @@ use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
 pub(crate) use others::others;
+pub(crate) use replayed::agrees;
 pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
@@ -41,13 +42,14 @@ pub enum Advice<'a> {
     /// hardened rivals raced.
     Stay,
     /// Keep the baseline: no allocator matters for this command. Either no rival differs enough in
-    /// wall or processor time or saves enough memory, or malloc takes too little of the time.
+    /// time and none saves enough memory, or malloc takes too little of the time.
     NoneMatters,
     /// Keep the baseline for now: the race could only have shown large differences.
     Unclear,
     /// No recommendation: it was not proven which allocator served `malloc`.
     Unproven,
-    /// No recommendation: there are too few measurements.
+    /// No recommendation: there are too few measurements, there is no rival, or a replay supports
+    /// no claim.
     NoAnswer,
 }
 
@@ -60,7 +62,7 @@ pub struct Conclusion<'a> {
     pub what: String,
     /// The reason, as a sentence.
     pub why: String,
-    /// The confidence and the caveats, as a sentence.
+    /// The confidence and the caveats, in a few sentences; may be empty.
     pub sure: String,
 }
 
@@ -103,7 +105,7 @@ impl<'a> Conclusion<'a> {
     }
 
     /// Returns the cause of the gain, as far as the evidence supports one. For a setting, the cause
-    /// may name the entrant whose gain the setting matches.
+    /// may name the entrant whose gain the setting matches. `None` if no entrant is recommended.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {
@@ -114,7 +116,8 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns the recommended entrant; `None` if the recommendation is to change nothing.
+    /// Returns the recommended entrant; `None` if no entrant is recommended, or the recommended one
+    /// is the command as it runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
             Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),
@@ -155,7 +158,7 @@ fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
     rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Returns whether the race could show moderate differences in at least one figure of speed.
+/// Returns whether the race could show differences of at most [`COARSE`] in a figure of speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
     let smallest = prose::smallest_differences(sheet.result).into_iter();
     smallest

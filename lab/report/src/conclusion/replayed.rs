@@ -1,12 +1,16 @@
 //! Limits of the conclusions from a replay of a trace. The replay's speed supports only some
 //! claims, and a check may have shown that the replay differs from its program.
 
-use heapdrome_schema::{Agreement, Claim, Fidelity, Replayed};
+use heapdrome_schema::{Agreement, CPU, Claim, Fidelity, RaceResult, Replayed, WALL};
 
 use super::rivals::{Figure, Rival};
 use super::{Advice, Conclusion};
+use crate::entrant::versus;
 use crate::sheet::Sheet;
-use crate::words::listed;
+use crate::words::{fraction, listed};
+
+/// Part of a replay's workload if its trace is built in.
+const BUILT_IN: &str = "trace=library:";
 
 /// Returns the conclusion of a race whose replay supports no claim; `None` for every other race.
 pub(super) fn without_claims<'a>(sheet: &Sheet<'a>) -> Option<Conclusion<'a>> {
@@ -43,18 +47,61 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     }
 }
 
-/// Adds the limits of a replay to the confidence of a conclusion.
+/// Adds the limits of a replay to the reason and to the confidence of a conclusion.
 pub(super) fn qualified<'a>(mut conclusion: Conclusion<'a>, sheet: &Sheet<'a>) -> Conclusion<'a> {
     if let Some(replay) = &sheet.result.options.replay {
-        let parts = [conclusion.sure, refusal(replay), fidelity(replay)];
-        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        conclusion.sure = parts.join(" ");
+        let scope = scope(conclusion.advice, replay);
+        conclusion.why = joined([conclusion.why, scope]);
+        let fidelity = fidelity(sheet.result, replay);
+        conclusion.sure = joined([conclusion.sure, refusal(replay), fidelity]);
     }
     conclusion
 }
 
-/// Returns a sentence on the claims that the speed does not support. It is empty if the speed
-/// supports no claim at all, because the conclusion already states this.
+/// Joins the sentences that are not empty.
+fn joined<const COUNT: usize>(sentences: [String; COUNT]) -> String {
+    let sentences: Vec<_> = sentences
+        .into_iter()
+        .filter(|one| !one.is_empty())
+        .collect();
+    sentences.join(" ")
+}
+
+/// Returns a sentence on how much smaller differences in time are in the program than in its
+/// replay. It is empty if the conclusion makes no claim on time.
+fn scope(advice: Advice<'_>, replay: &Replayed) -> String {
+    let has_times = replay.speed.supports(Claim::Throughput);
+    if !has_times || matches!(advice, Advice::Unproven | Advice::NoAnswer) {
+        return String::new();
+    }
+    let ratio = match advice {
+        Advice::Take { entrant, .. } => versus(entrant, CPU).or_else(|| versus(entrant, WALL)),
+        _ => None,
+    };
+    let saved = ratio.map(|compared| 1.0 - compared.ratio);
+    let smaller = match (replay.allocator_share, saved) {
+        (None, _) => ", because the program also does other work".to_owned(),
+        (Some(share), saved) => {
+            let saved = saved.filter(|saved| *saved > 0.0);
+            let saved = saved.map(|saved| {
+                let saved = fraction(share * saved);
+                format!(", so it would save about {saved} of its processor time")
+            });
+            format!(
+                ": when it was recorded, the program spent about {} of its processor time in the allocator{}",
+                fraction(share),
+                saved.unwrap_or_default()
+            )
+        }
+    };
+    format!(
+        "Times are those of the replay, which only calls the allocator and writes to the blocks. \
+         The program's own times differ less{smaller}."
+    )
+}
+
+/// Returns a sentence on the claim that the replay's speed does not support: on time, or on memory
+/// over time. Empty if the speed supports neither, because the conclusion already states this.
 fn refusal(replay: &Replayed) -> String {
     let claims = [Claim::Throughput, Claim::OverTime];
     let refused = claims
@@ -71,10 +118,17 @@ fn refusal(replay: &Replayed) -> String {
     }
 }
 
-/// Returns a sentence on the fidelity of the replay.
-fn fidelity(replay: &Replayed) -> String {
+/// Returns a sentence on the fidelity of the replay. A built-in trace cannot be checked: it is only
+/// the beginning of a program's run.
+fn fidelity(result: &RaceResult, replay: &Replayed) -> String {
     let Some(fidelity) = &replay.fidelity else {
-        return "The fidelity of the replay was not checked: run heapdrome trace check.".to_owned();
+        let workload = result.options.workload.as_deref();
+        let is_built_in = workload.is_some_and(|words| words.contains(BUILT_IN));
+        let remedy = match is_built_in {
+            true => "",
+            false => " (heapdrome trace check compares them)",
+        };
+        return format!("Whether the program behaves like its replay was not checked{remedy}.");
     };
     let misses: Vec<_> = fidelity
         .misses()
@@ -88,18 +142,26 @@ fn fidelity(replay: &Replayed) -> String {
         })
         .collect();
     match misses.as_slice() {
-        [] => format!("The replay is faithful in {}.", faithful(fidelity)),
+        [] => agreement(fidelity),
         misses => format!("The replay misses its program in {}.", listed(misses)),
     }
 }
 
-/// Lists the properties in which a replay is within its limits.
-fn faithful(fidelity: &Fidelity) -> String {
+/// Returns a sentence on the properties in which a replay is within its limits.
+fn agreement(fidelity: &Fidelity) -> String {
     let within = fidelity.checks.iter();
     let within = within.filter(|one| one.agreement == Agreement::Within);
     let names: Vec<_> = within.map(|one| one.property.name().to_owned()).collect();
     match names.is_empty() {
-        true => "nothing that could be compared".to_owned(),
-        false => listed(&names),
+        true => "A check of the replay found nothing to compare with its program.".to_owned(),
+        false => agrees(&names),
     }
+}
+
+/// Formats the sentence on these properties.
+pub(crate) fn agrees(properties: &[String]) -> String {
+    format!(
+        "The replay agrees with its program, within the limits of heapdrome trace check, in {}.",
+        listed(properties)
+    )
 }

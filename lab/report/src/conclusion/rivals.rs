@@ -9,7 +9,7 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// Maximum distance from 1 of a ratio that does not matter.
+/// Margin around 1 within which a ratio does not matter: from `1 / (1 + NEAR)` to `1 + NEAR`.
 const NEAR: f64 = 0.02;
 
 /// Formats [`NEAR`] as a percentage.
@@ -26,7 +26,8 @@ pub enum Figure {
     Wall,
     /// User and system time together.
     Processor,
-    /// Peak memory of the largest process; if no run has it, peak memory of the tree.
+    /// Peak memory of the largest process; if no rival was compared on it, peak memory of the
+    /// process tree.
     Memory,
 }
 
@@ -126,7 +127,7 @@ pub(super) enum Standing {
     Unknown,
 }
 
-/// A rival with a valid row and a comparison of a judged speed.
+/// A rival with a valid row and a comparison of a judged speed, or of memory if time is not judged.
 #[derive(Clone, Copy)]
 pub(super) struct Rival<'a> {
     pub(super) entrant: &'a EntrantResult,
@@ -170,8 +171,8 @@ impl<'a> Rival<'a> {
         self.compared[figure as usize]
     }
 
-    /// Returns the comparison on a figure whose verdict may determine the conclusion: the figure is
-    /// judged, and a replay at this speed supports a claim on it.
+    /// Returns the comparison on a figure if its verdict may determine the conclusion: the figure
+    /// must be judged, and a replay's speed must support a claim on it.
     fn deciding(&self, figure: Figure) -> Option<&'a Comparison> {
         let judged = |one: &&Comparison| one.verdict != Verdict::NotJudged;
         let known = self.on(figure).filter(judged);
@@ -197,7 +198,8 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// Returns the ratio of a judged figure, inverted if necessary so that less is better.
+    /// Returns the ratio of a judged figure, inverted if necessary so that less is better; infinite
+    /// if the ratio is unknown.
     pub(super) fn ratio(&self, figure: Figure) -> f64 {
         self.turned(figure)
             .map_or(f64::INFINITY, |[ratio, ..]| ratio)
@@ -224,8 +226,8 @@ impl<'a> Rival<'a> {
         (1.0 - self.ratio(figure)) / (1.0 - other.ratio(figure))
     }
 
-    /// Returns the product of a speed and memory. It is the cost of a program if time and memory
-    /// are both paid for.
+    /// Returns the product of the ratios of a speed and of memory. It is the relative cost of a
+    /// program if time and memory are both paid for.
     pub(super) fn cost(&self, speed: Figure) -> f64 {
         self.ratio(speed) * self.ratio(Figure::Memory)
     }
@@ -248,7 +250,8 @@ impl<'a> Rival<'a> {
             .all(|speed| self.standing(speed) == Standing::Same)
     }
 
-    /// Returns whether the rival was shown to be slower than the baseline by enough to matter.
+    /// Returns whether the rival was shown to be slower than the baseline on a judged speed, and
+    /// not shown to be within [`NEAR`] of it.
     pub(super) fn is_slower(&self) -> bool {
         self.speeds()
             .any(|speed| self.standing(speed) == Standing::Worse)
@@ -261,7 +264,7 @@ impl<'a> Rival<'a> {
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)
     }
 
-    /// Returns whether neither rival was shown to be faster than the other.
+    /// Returns whether neither rival was shown to be faster than the other on a judged speed.
     pub(super) fn is_as_fast_as(&self, other: &Self) -> bool {
         let mut speeds = self.speeds();
         speeds.all(|speed| !self.is_below(other, speed) && !other.is_below(self, speed))
@@ -284,8 +287,8 @@ impl<'a> Rival<'a> {
         self.figures_of(sheet, &Figure::ALL)
     }
 
-    /// Formats the verdict on each of these figures, as [`Rival::figures`] does. Omits a figure
-    /// that a replay does not support.
+    /// Formats the verdict on each of these figures, as [`Rival::figures`] does. Omits figures
+    /// without a comparison, and those on which a replay supports no claim.
     pub(super) fn figures_of(&self, sheet: &Sheet<'_>, figures: &[Figure]) -> String {
         let verdict = |figure: Figure| {
             let judged = |one: &&Comparison| one.verdict != Verdict::NotJudged;

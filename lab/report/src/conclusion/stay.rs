@@ -63,7 +63,8 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     }
 }
 
-/// Formats the statement that no rival differs by enough to matter.
+/// Formats the statement that no rival's time differs by enough to matter, with the findings on
+/// memory.
 fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let near = near();
     let who = match rivals {
@@ -113,7 +114,8 @@ fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
         .then(|| format!("{}, too little to act on (under {})", listed(&told), near()))
 }
 
-/// Lists the rivals that were shown to be worse, and states that none was shown to be better.
+/// Returns the reason for keeping the baseline: the rivals that were shown to be worse. If a rival
+/// uses less memory at an unknown cost in time, names that rival instead.
 fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let baseline = sheet.baseline();
     let smaller = rivals
@@ -165,7 +167,7 @@ fn does(names: &[String], [one, many]: [&str; 2]) -> String {
     format!("{} {verb}", listed(names))
 }
 
-/// Formats the difference that may have gone undetected, with advice if it is large.
+/// Formats the difference that may have gone undetected, with advice if the race is `unclear`.
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
     let smallest = prose::smallest_differences(sheet.result);
     let sure = if smallest.is_empty() {

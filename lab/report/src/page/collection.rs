@@ -23,7 +23,7 @@ pub(super) fn heading(collection: &Collection) -> String {
     }
 }
 
-/// Returns the section with everything that is known of a collection.
+/// Returns the complete section of a collection.
 pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
     let prefix = format!("r{}-", place.number);
@@ -32,7 +32,8 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, drawn, inner, &prefix))
-            // Numbers keep the names unique in a page, even if kinds have similar names.
+            // The number keeps the names unique in a page, even if two kinds of times have similar
+            // names.
             @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
             @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
             (drawings("How often a time was exceeded", &exceeded, drawn, inner))
@@ -55,7 +56,8 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
     }
 }
 
-/// Returns the findings in a few sentences: on the claims of a suite, or the leader of a sweep.
+/// Returns the findings in a few sentences, such as the verdicts on the claims of a suite, or the
+/// leader of a sweep.
 pub(super) fn verdict(collection: &Collection) -> String {
     if collection.scale().is_none() {
         return sweep::verdict(collection);
@@ -161,7 +163,7 @@ fn one_table(table: &Table) -> Markup {
     }
 }
 
-/// Returns the tables of a sweep, one for each figure.
+/// Returns the tables of a sweep, one for each figure, and those of its scaling.
 fn figures(collection: &Collection, place: Place) -> Markup {
     html! {
         (parts::heading(place, "Figures"))

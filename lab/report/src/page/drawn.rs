@@ -1,8 +1,8 @@
 //! Embedding of drawings in the page, either directly or packed.
 //!
-//! A collection has hundreds of drawings of its single races. They are folded, similar to each
-//! other, and most of the page's content. So they are packed together. When the reader opens a
-//! race, the page's script inserts its drawings.
+//! A collection may have hundreds of drawings of its single races, which make up most of the page.
+//! They resemble each other and are hidden until the reader opens a race, so they are packed
+//! together. When the reader opens a race, the page's script inserts its drawings.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ use crate::plot::{Looks, Plot};
 pub(super) struct Packed(RefCell<Vec<String>>);
 
 impl Packed {
-    /// Adds a drawing, and returns the number of its line in [`text`](Self::text).
+    /// Adds a drawing, and returns the number of its line in [`text`](Self::text), counted from 0.
     fn add(&self, drawing: &Markup) -> usize {
         let mut all = self.0.borrow_mut();
         all.push(drawing.0.replace('\n', " "));

@@ -56,7 +56,7 @@ pub(super) fn command(words: &[String]) -> Markup {
     html! { pre tabindex="0" { code { (words.join(" ")) } } }
 }
 
-/// Returns a table, which scrolls by itself if it is wider than the page.
+/// Returns a table. If it is wider than the page, the reader can scroll it on its own.
 pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, false)
 }

@@ -15,10 +15,10 @@ use crate::profile::{code, facts, notes, tables};
 use crate::reproduce;
 use crate::table::{self, Column};
 
-/// Zooms the flame graph.
+/// Script that zooms the flame graph.
 const FLAME: &str = include_str!("flame.js");
 
-/// Number of processes that have drawings of their own, if the program had several.
+/// Maximum number of processes that have drawings of their own.
 const DRAWN: usize = 6;
 
 /// Makes the page of a profile: one HTML file without references to other files.
@@ -101,7 +101,7 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Longest text of a stack, in characters.
+/// Maximum length of the text of a stack, in characters.
 const STACK: usize = 400;
 
 /// Returns the sections on the stacks that requested the blocks.
@@ -192,8 +192,8 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns the columns that have headings. Columns of bars have none, because drawings replace
-/// them.
+/// Returns the columns with headings. Columns without headings contain bars, which a drawing
+/// replaces on the page.
 fn without_bars(mut columns: Vec<Column>) -> Vec<Column> {
     columns.retain(|column| !column.head.is_empty());
     columns
@@ -203,7 +203,7 @@ fn one_table(caption: &str, columns: &[Column]) -> Markup {
     html! { @if table::rows(columns) > 0 { (parts::table(caption, columns)) } }
 }
 
-/// Returns a sentence on the version of the recorder and the allocators that served.
+/// Returns a sentence on the version of the recorder and the allocators that served malloc.
 fn recording(profile: &Profile) -> String {
     let processes = profile
         .processes

@@ -27,8 +27,8 @@ pub(super) fn heading(result: &RaceResult) -> String {
     format!("Allocators raced: {}", foreign::shorten(&of, 120))
 }
 
-/// Returns the section with everything that is known of a race. `prefix` makes the names of the
-/// section's drawings unique in the page.
+/// Returns the complete section of a race. `prefix` makes the names of the section's drawings
+/// unique in the page.
 pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {
         section id={ "result-" (place.number) } data-race {
@@ -70,7 +70,7 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
     }
 }
 
-/// Formats the summary, such as `12 rounds; noise floor ...`.
+/// Formats the summary, such as `12 rounds. Noise floor: ...`.
 fn summary(result: &RaceResult) -> String {
     let rounds = words::count(u64::from(result.rounds), "round");
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))

@@ -8,11 +8,11 @@ use super::node::{Element, Node, coloured, element};
 use super::palette::INK;
 use crate::foreign;
 
-/// The width of every plot.
+/// Width of every drawing except those for narrow screens, in units of the drawing.
 pub(crate) const WIDTH: f64 = 640.0;
-/// The width of a drawing for a narrow screen, such as a telephone of 360 pixels.
+/// Width of a drawing for a narrow screen, such as a telephone of 360 pixels.
 pub(crate) const NARROW: f64 = 336.0;
-/// Right edge of the names at the left of each row.
+/// Right edge of the space for names at the left of each row.
 pub(crate) const NAMES: f64 = 140.0;
 
 /// Colour of grid lines.
@@ -177,7 +177,7 @@ pub(crate) fn axis(lines: &[Line]) -> Node {
     ink().with("d", strokes(lines)).into()
 }
 
-/// Returns a path in the main colour, the style of axes.
+/// Returns a path in the main colour, with the class of axes.
 pub(crate) fn ink() -> Element {
     stroked("axis", INK)
 }

@@ -24,7 +24,7 @@ const NAME: usize = 21;
 const LONGEST_NAME: usize = 40;
 const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
-/// Share below which a point is drawn on the lower edge.
+/// Smallest share to which the vertical axis may extend.
 const RAREST: f64 = 1e-6;
 /// Vertical distance between two names at the right of the drawing.
 const APART: f64 = 15.0;
@@ -175,8 +175,8 @@ fn axes(kind: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns the powers of ten on a scale. If there are few, adds values between them. All values are
-/// at least `apart` from each other.
+/// Returns the powers of ten on a scale. If there are few, returns round values that are at least
+/// `apart` from each other instead.
 fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
     let powers = (-9..=13).map(|power| 10_f64.powi(power));
     let powers: Vec<f64> = powers.filter(|power| scale.holds(*power)).collect();

@@ -1,4 +1,5 @@
-//! Curves over a parameter, one for each allocator. The axes are logarithmic if possible.
+//! Curves over a parameter, one for each allocator. The vertical axis is logarithmic, the
+//! horizontal one on request.
 
 use std::fmt::Write;
 
@@ -28,7 +29,7 @@ const APART: f64 = 15.0;
 /// Margin on the left of the first value and on the right of the last.
 const MARGIN: f64 = 12.0;
 /// Horizontal distance between two intervals at one value, if there is space. The intervals at one
-/// value take at most the share [`SPREAD`] of the distance between two values.
+/// value take at most the share [`SPREAD`] of the smallest distance between two values.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 
@@ -97,7 +98,8 @@ pub(super) fn draw(
     draw_with(on, curves, what, (note, Ends::Intervals))
 }
 
-/// Returns a drawing of curves whose points have strokes of this kind.
+/// Returns a drawing of curves whose points have strokes of this kind; `None` if no curve has two
+/// points.
 pub(super) fn draw_with(
     on: &Across,
     curves: &[Curve],
@@ -259,7 +261,8 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
         let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
         look.marker(at(point), 4.5, Some(&says))
     };
-    // A line from an earlier value to the name would cross the other curves.
+    // The line from a curve to its name exists only if the curve reaches the last value. From an
+    // earlier value, the line would cross the other curves.
     let tie = (last.place >= paper.last).then(|| {
         let [px, py] = at(last);
         canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]])
@@ -320,7 +323,7 @@ fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     places
 }
 
-/// Formats a value with its interval.
+/// Formats a value with its interval or its quartiles, if they are known.
 fn told(point: &Point, unit: Unit) -> String {
     let value = unit.tell(point.value);
     match point.ends {

@@ -15,7 +15,7 @@ use super::palette::COLOURS;
 use crate::foreign;
 use crate::words::fraction;
 
-/// Height of a function.
+/// Height of a function's row.
 const ROW: f64 = 17.0;
 /// Maximum depth of the drawing, in functions.
 const DEEPEST: usize = 48;
@@ -26,7 +26,7 @@ const LETTER: f64 = 6.0;
 const BESIDE: f64 = 6.0;
 /// Minimum number of letters for which a name is shown.
 const LETTERS: usize = 3;
-/// Number of functions that the description names.
+/// Maximum number of functions that the description names.
 const DESCRIBED: usize = 5;
 
 /// A function and the functions that it called, by name.
@@ -47,7 +47,8 @@ impl Call {
         }
     }
 
-    /// Returns the number of rows below this function that are wide enough to be drawn.
+    /// Returns the number of rows that the functions below this one take. Functions with fewer than
+    /// `least` bytes are not drawn.
     fn depth(&self, least: u64) -> usize {
         let drawn = self.calls.values().filter(|call| call.bytes >= least);
         drawn.map(|call| 1 + call.depth(least)).max().unwrap_or(0)
@@ -103,7 +104,7 @@ fn described(innermost: BTreeMap<&str, u64>, total: u64) -> String {
 /// A flame graph that is being drawn.
 struct Drawing {
     total: u64,
-    /// Number of bytes of the narrowest function that is drawn.
+    /// Minimum number of bytes of a function that is drawn.
     least: u64,
     nodes: Vec<Node>,
 }
@@ -159,7 +160,7 @@ fn hue(name: &str) -> usize {
     spread(name.as_bytes()) as usize % COLOURS.len()
 }
 
-/// FNV-1a in 32 bits.
+/// Returns the 32-bit FNV-1a hash of `bytes`.
 fn spread(bytes: &[u8]) -> u32 {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     bytes.iter().fold(0x811c_9dc5, step)

@@ -26,7 +26,8 @@ struct Layout {
     row: f64,
     /// Distance from a row's upper edge to its interval.
     middle: f64,
-    /// Whether the names and the figures are above the intervals.
+    /// Whether the drawing is for narrow screens: the names and the figures are above the
+    /// intervals.
     is_narrow: bool,
 }
 
@@ -60,7 +61,7 @@ struct Forest<'a> {
     level: Option<String>,
 }
 
-/// Returns the forest plot of a figure; `None` if no rival has the figure.
+/// Returns the forest plot of a figure; `None` if fewer than two entrants have a ratio.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));
@@ -210,7 +211,8 @@ impl Forest<'_> {
     }
 }
 
-/// Returns the interval of the baseline's twin against the baseline, for wall time only.
+/// Returns the interval of the baseline's twin against the baseline; `None` if it is unknown, or
+/// the figure is not wall time.
 fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
     let floor = sheet
         .result
@@ -248,7 +250,7 @@ fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> 
 
 /// Returns the ends of a scale that contains 1 and every ratio. Each of `ratios` is a ratio with
 /// the ends of its interval. The scale contains the intervals only as far as the ratios remain
-/// distinguishable.
+/// distinguishable. `margin` is the factor that extends the scale on both sides.
 pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
     let known = || ratios.iter();
     let low = known().fold(1.0, |low: f64, [at, _, _]| low.min(*at));
@@ -310,7 +312,7 @@ fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     ])
 }
 
-/// Formats the figure with the words that the tables use.
+/// Formats the ratio of a row in the words of the tables; for the baseline, formats its own value.
 fn told(sheet: &Ranking<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
     let entrant = sheet.rows[place].entrant;
     let Some(ratio) = ratio else {

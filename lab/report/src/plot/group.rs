@@ -11,7 +11,7 @@ const LONGEST_STEM: usize = 100;
 
 /// Races of a collection that differ in only one parameter.
 pub(crate) struct Group<'a> {
-    /// Name of the cell or the swept command, after the values of other parameters.
+    /// Name of the cell, or of the swept workload with the values of other parameters.
     pub(crate) name: String,
     /// Stem of the names of the group's drawings, unique in the collection.
     pub(super) stem: String,
@@ -21,7 +21,7 @@ pub(crate) struct Group<'a> {
     pub(crate) others: String,
     /// At least two races, from left to right.
     pub(crate) races: Vec<At<'a>>,
-    /// Degradation of each allocator, if it is known with its intervals.
+    /// Curves of the degradation, one for each allocator; empty for races without a recorded sweep.
     pub(super) curves: Vec<&'a ScalingCurve>,
     /// Whether all values are numbers above 0, which a logarithmic axis requires.
     pub(crate) by_logarithm: bool,
@@ -112,7 +112,8 @@ fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (
     (races, by_logarithm)
 }
 
-/// Returns one group for each cell that has races with different numbers.
+/// Returns one group for each cell of a suite, or for each workload of another collection. Omits
+/// races without a swept value.
 fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for member in &collection.races {
@@ -150,7 +151,7 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
 
 /// Returns the name of the parameter whose value equals the swept value in every race. Other
 /// parameters may match in some races by chance. If several match in all races, returns the last,
-/// because sweeps append their parameter.
+/// because sweeps append their parameter. If none matches, returns `threads`.
 fn swept(races: &[At<'_>]) -> String {
     let is_swept = |name: &&str| {
         races.iter().all(|race| {

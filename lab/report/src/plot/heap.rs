@@ -20,7 +20,7 @@ const HEIGHT: f64 = 286.0;
 
 /// A drawing over time of one process, or of all processes.
 pub(crate) struct OverTime<'a> {
-    /// Name of the drawing, its title and its description.
+    /// Name of the drawing, unique in a page.
     pub(crate) name: String,
     pub(crate) caption: String,
     pub(crate) timeline: &'a Timeline,
@@ -28,7 +28,7 @@ pub(crate) struct OverTime<'a> {
     pub(crate) span: [u64; 2],
 }
 
-/// A point, in seconds and in the unit of the quantity.
+/// A point: its time in seconds, and its value in the unit of the quantity.
 type Place = [f64; 2];
 
 /// One quantity: its name, and its points in several parts. The quantity is unknown between the
@@ -47,7 +47,7 @@ impl Curve {
 }
 
 impl OverTime<'_> {
-    /// Returns a drawing of live and resident memory, if any memory was live.
+    /// Returns a drawing of live and resident memory; `None` if both were always zero.
     pub(crate) fn memory(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.bytes));
         let resident = self.places(|point| point.resident);
@@ -78,8 +78,8 @@ impl OverTime<'_> {
         self.drawn("Calls over time", &curves, Unit::Count)
     }
 
-    /// Returns the start and the end of a point, in seconds since the start. Times outside the span
-    /// are moved to its limits.
+    /// Returns the first and the last moment of a timeline point, in seconds since the beginning of
+    /// the span. Moments outside the span are moved to its limits.
     fn ends(&self, point: &Point) -> [f64; 2] {
         let end = point.time.saturating_add(self.timeline.width);
         [point.time, end].map(|time| {

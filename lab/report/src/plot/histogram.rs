@@ -1,5 +1,5 @@
-//! Histograms of blocks by a quantity. Each step has two columns: the number of blocks, and their
-//! bytes.
+//! Histograms of blocks by a quantity. Each step has two columns: its share of all blocks, and its
+//! share of all bytes.
 
 use heapdrome_profile::{Amount, Digits};
 use heapdrome_schema::Bytes;
@@ -15,7 +15,7 @@ use crate::words::{fraction, grouped};
 const ACROSS: [f64; 2] = [56.0, WIDTH - 12.0];
 const UP: [f64; 2] = [220.0, 34.0];
 const HEIGHT: f64 = 256.0;
-/// Labels below the columns that have room.
+/// Maximum number of labels below the columns.
 const LABELS: usize = 9;
 
 /// A drawing of a histogram.
@@ -95,7 +95,7 @@ fn says(below: &str, amount: Amount) -> String {
     format!("below {below}: {blocks} blocks, {bytes}")
 }
 
-/// The columns of one step.
+/// Returns the two columns of one step.
 fn pair([x, wide]: [f64; 2], up: &Scale, parts: [f64; 2], says: &str) -> Node {
     let gap = (wide * 0.1).min(4.0);
     let column = (wide - 2.0 * gap) / 2.0;

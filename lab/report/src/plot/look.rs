@@ -58,12 +58,13 @@ impl Look {
         }
     }
 
-    /// Returns the position among the colours.
+    /// Returns the position among the colours; `None` for the main colour.
     fn hue(self) -> Option<usize> {
         self.place.map(|place| place % COLOURS.len())
     }
 
-    /// Returns the position among shapes or dashes. With each cycle, it shifts by `step`.
+    /// Returns the position among shapes or dashes; `None` for those of the baseline. With each
+    /// cycle, the position shifts by `step`.
     fn among(self, step: usize) -> Option<usize> {
         let place = match (self.place, self.again) {
             (None, 0) => return None,
@@ -89,8 +90,8 @@ impl Look {
         self.among(1).map_or(WHOLE, |place| DASHES[place])
     }
 
-    /// Returns the shape around a point, with its tooltip. It must be placed in a group that sets
-    /// its colour.
+    /// Returns the shape around a point, with a tooltip if `says` has a text. It must be placed in
+    /// a group that sets its colour.
     pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Node {
         let shape = filled(self.outline(at, size));
         match says {
@@ -164,10 +165,11 @@ const SHAPES: [&[[f64; 2]]; OTHERS] = [
     &[[-1.1, -1.1], [1.1, -1.1], [-1.1, 1.1], [1.1, 1.1]],
 ];
 
-/// The looks of all names. A name has one look in every drawing of a page and of a result.
+/// The looks of all names. A name has the same colour in every drawing of a page and of a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks {
-    /// Name of the first race's baseline.
+    /// Name of the first race's baseline. Without races, `system` if the results contain searches
+    /// for its memory limits.
     baseline: Option<String>,
     /// The other names. Their positions determine their looks.
     others: Vec<String>,

@@ -75,7 +75,7 @@ pub(crate) struct Measure {
 
 impl Measure {
     /// Returns the ratio of the entrant at this position in the ranking. If there is no comparison,
-    /// returns the ratio of the medians, without an interval.
+    /// returns the ratio of the medians, without an interval. Returns `None` if neither is known.
     pub(crate) fn ratio(&self, sheet: &Sheet<'_>, place: usize) -> Option<Ratio> {
         let entrant = sheet.rows.get(place)?.entrant;
         if entrant.role == Role::Baseline {

@@ -58,7 +58,7 @@ pub struct Plot {
     /// Name made of the drawing's content and race. It contains only letters, digits, `-`, `_` and
     /// `.`, so that it is valid in a file's name.
     pub name: String,
-    /// Description of the content, in one sentence.
+    /// Description of the content, in one sentence or a few.
     pub(crate) caption: String,
     drawing: Node,
     /// A second drawing for narrow screens, if the page has one.
@@ -101,7 +101,7 @@ impl Plot {
     /// Renders the drawing as an image of twice its nominal size.
     ///
     /// # Errors
-    /// When the drawing is too large for an image.
+    /// When the drawing cannot be rendered, for example because it is too large for an image.
     pub fn png(&self) -> Result<Vec<u8>, ReportError> {
         png::render(&self.text())
     }
@@ -135,7 +135,8 @@ pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<P
     plots
 }
 
-/// Returns the curves of the sweeps in a collection, then the plots of each race.
+/// Returns the plots of a collection: its sweeps, distributions, searches and tables, then each
+/// race.
 fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
     let groups = groups(collection);
     let mut plots: Vec<Plot> = groups
@@ -165,12 +166,13 @@ pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Pl
     sweep::plots(group, prefix, looks)
 }
 
-/// Reduces `text` to characters that are valid in a file's name and in an identifier of the page.
+/// Shortens `text`, and reduces it to characters that are valid in a file's name and in an
+/// identifier of the page.
 pub fn stem(text: &str) -> String {
     stem_within(text, 60)
 }
 
-/// Returns a stem of at most `longest` letters.
+/// Returns a stem of at most `longest` characters.
 fn stem_within(text: &str, longest: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let stem: String = foreign::line(text)

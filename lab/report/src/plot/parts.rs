@@ -104,7 +104,7 @@ fn whole(parts: &MemoryParts) -> Bytes {
     parts.resident() + parts.swapped
 }
 
-/// Returns the plot of all entrants' bars; `None` if no entrant's parts were measured.
+/// Returns the plot of all entrants' bars; `None` if no entrant has a bar, or all bars are empty.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let entrants = || sheet.rows.iter().map(|row| row.entrant);
     let widest = entrants()

@@ -1,4 +1,4 @@
-//! Drawings as images. resvg renders them with a font embedded in heapdrome, so the result does not
+//! Drawings as images. resvg renders them with fonts embedded in heapdrome, so the result does not
 //! depend on the fonts of the machine.
 
 use std::sync::Arc;

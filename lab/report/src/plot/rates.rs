@@ -25,8 +25,8 @@ const LONGEST_LINE: usize = 84;
 const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;
 
-/// Returns the drawing of a measured table; `None` if the table contains no rates or times that can
-/// be drawn. The drawing's name begins with `prefix`.
+/// Returns the drawing of a measured table; `None` if the table was published, or contains no rates
+/// or times that can be drawn. The drawing's name begins with `prefix`.
 pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     if table.published.is_some() {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     let name = format!("{prefix}{}", stem(&title));
     let curves = curves(table).and_then(|found| over_threads(found, &title, &name, looks));
     let rate = column(table, RATE);
-    // With only one number of threads, a table has no curves.
+    // A table with only one number of threads has no curves, and is drawn as dots without ranges.
     let range = column(table, RANGE).filter(|_| column(table, THREADS).is_none());
     curves.or_else(|| dots(table, rate?, range, (&title, &name), looks))
 }
@@ -69,7 +69,7 @@ fn over_threads((curves, unit): Named, title: &str, name: &str, looks: &Looks) -
     draw(&on, &curves, ("threads", unit, told), note)
 }
 
-/// Joins the cells that precede the rate. Omits the number of threads if all rows share it.
+/// Joins the cells that precede the rate, without the number of threads.
 fn named(table: &Table, row: &[String], rate: usize) -> String {
     let cells = table.heads.iter().zip(row).take(rate.max(1));
     let names = cells.filter(|(head, _)| head.as_str() != THREADS);
@@ -84,8 +84,8 @@ struct Row {
     ends: Option<[f64; 2]>,
 }
 
-/// Returns a drawing with a dot for each row of a table. The dot is on a line from the minimum to
-/// the maximum over the rounds.
+/// Returns a drawing with a dot for each row of a table; `None` if it has fewer than two rows. If
+/// the ranges are known, each dot is on a line from the minimum to the maximum over the rounds.
 fn dots(
     table: &Table,
     rate: usize,

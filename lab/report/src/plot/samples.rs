@@ -99,7 +99,7 @@ fn head(measure: &Measure, across: &Scale) -> Node {
     ])
 }
 
-/// Returns the background of each row: its edges and its median.
+/// Returns the background of each row: its lower edge, its median, and the labels of its range.
 fn behind(rows: usize, [low, high]: [f64; 2]) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let across = |y: f64| [[PLOT[0], y], [PLOT[1], y]];

@@ -65,7 +65,8 @@ impl Scale {
     }
 
     /// Returns ticks for ratios, choosing the roundest first and keeping them at least `apart` from
-    /// each other. If few round ratios lie on the scale, returns ticks at even steps instead.
+    /// each other. If few round ratios lie on the scale, returns ticks at even steps instead,
+    /// unless these are even fewer.
     pub(crate) fn ratio_ticks(&self, apart: f64) -> Vec<f64> {
         let far = |one: f64, other: f64| (self.at(one) - self.at(other)).abs() >= apart;
         let mut chosen: Vec<f64> = Vec::new();
@@ -79,7 +80,8 @@ impl Scale {
             return chosen;
         }
         let apart = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| far(pair[0], pair[1]));
-        // A round step may be up to 2.5 times as wide as an even division into `count` steps.
+        // A round step may be up to 2.5 times as wide as an even division into `count` steps, so
+        // several counts are tried.
         let even = [4.0, 6.0, 8.0].map(|count| self.round_ticks(count));
         let even = even.into_iter().filter(apart);
         even.chain([chosen])
@@ -87,7 +89,7 @@ impl Scale {
             .unwrap_or_default()
     }
 
-    /// Returns about `count` round values in steps of 1, 2 or 5.
+    /// Returns about `count` round values in steps of 1, 2 or 5 times a power of ten.
     pub(crate) fn round_ticks(&self, count: f64) -> Vec<f64> {
         let raw = (self.high - self.low) / count.max(1.0);
         let power = 10_f64.powf(raw.log10().floor());

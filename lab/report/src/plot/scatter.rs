@@ -24,7 +24,8 @@ struct Point {
     memory: Ratio,
 }
 
-/// Returns the scatter plot; `None` if fewer than two entrants have both figures.
+/// Returns the scatter plot; `None` if fewer than two entrants have both figures, or the race
+/// supports no claim on wall time.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     if !sheet.supports(WALL) {
         return None;
@@ -86,8 +87,8 @@ fn points(sheet: &Ranking<'_>) -> Option<(Vec<Point>, Measure)> {
     (points.len() >= 2).then(|| (points, memory.clone()))
 }
 
-/// Returns the positions in `points` of the entrants that no other beats on both figures, the
-/// fastest first.
+/// Returns the positions in `points` of the best entrants, the fastest first: no other entrant is
+/// at least as good on both figures and better on one.
 fn best(points: &[Point]) -> Vec<usize> {
     let beats = |a: &Point, b: &Point| {
         let [at, am, bt, bm] = [a.time.at, a.memory.at, b.time.at, b.memory.at];
@@ -200,8 +201,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
         .ends
         .map(|ends| ends.map(|end| [px, y.at(end)]));
     let lines: Vec<canvas::Line> = times.into_iter().chain(sizes).collect();
-    // Directions that leave the paper. Longer times are further right, and more memory is further
-    // up.
+    // Directions of the arrows at intervals that continue outside the paper: left and right for
+    // times, down and up for memory.
     let ways = [[[-1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, -1.0]]];
     let ratios = [(x, point.time.ends, times), (y, point.memory.ends, sizes)];
     let mut arrows = String::new();
@@ -218,7 +219,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Returns the position of each name: the first free position of a few next to its point.
+/// Returns the position of each name: the first free position of a few near its point, or a
+/// position next to the point if none is free.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points
         .iter()
@@ -231,7 +233,7 @@ fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f6
     let mut places = Vec::new();
     for (point, [px, py]) in points.iter().zip(centres) {
         let name = foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19);
-        // The approximate width of a character at this size.
+        // Approximate width of the name at this size.
         let width = name.chars().count() as f64 * 7.0;
         let mut choices = Vec::new();
         for lines in 0..6 {

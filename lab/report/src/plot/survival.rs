@@ -33,12 +33,12 @@ impl Row<'_> {
         peaks.find(|peak| *peak > 0)
     }
 
-    /// Returns the smallest limit of a kind of search.
+    /// Returns the smallest limit of one kind of search. `kind` is an index into [`KINDS`].
     fn smallest(&self, kind: usize) -> Option<u64> {
         self.searches[kind]?.smallest_bytes
     }
 
-    /// Formats the smallest limit of a kind of search.
+    /// Formats the smallest limit of one kind of search. `kind` is an index into [`KINDS`].
     fn told(&self, kind: usize) -> String {
         let once = self.searches[kind].is_some_and(Survival::tried_once);
         match self.smallest(kind) {
@@ -66,7 +66,8 @@ fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
     rows
 }
 
-/// Returns the drawings of searches; empty if no limit was found. Their names begin with `prefix`.
+/// Returns the drawings of searches; empty if neither a limit nor a peak is known. Their names
+/// begin with `prefix`.
 pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<Plot> {
     let rows = rows(searches);
     let slower = (0..KINDS.len()).filter_map(|kind| slower_at(&rows, kind, prefix, looks));
@@ -76,7 +77,8 @@ pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<P
         .collect()
 }
 
-/// Returns the drawing of the smallest limits, with one row for each allocator.
+/// Returns the drawing of the smallest limits, with one row for each allocator; `None` if neither a
+/// limit nor a peak is known.
 fn limits(rows: &[Row<'_>], prefix: &str, looks: &Looks) -> Option<Plot> {
     let of = |row: &Row<'_>| [row.peak(), row.smallest(0), row.smallest(1)];
     let known = || rows.iter().flat_map(of).flatten().map(|bytes| bytes as f64);
@@ -179,7 +181,8 @@ fn described(rows: &[Row<'_>]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the drawing of the slowdown at multiples of the smallest limit.
+/// Returns the drawing of the slowdown at multiples of the smallest limit; `None` if no allocator
+/// has two points.
 fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Option<Plot> {
     let curves: Vec<Curve> = rows
         .iter()
@@ -208,7 +211,8 @@ fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Opti
     draw(&on, &curves, what, note)
 }
 
-/// Returns the slowdown at each multiple of the smallest limit that has enough runs.
+/// Returns the slowdown at each multiple of the smallest limit, omitting multiples with too few
+/// runs or without a slowdown.
 fn points(search: &Survival) -> Vec<Point> {
     let shown = search
         .at
@@ -288,7 +292,8 @@ mod tests {
         assert_eq!(whiskers, 6, "each point on the range of its runs");
     }
 
-    /// A search with one run per limit may stop at a limit under which another run would fail.
+    /// A search with one run per limit may stop at a limit under which another run would fail. The
+    /// drawing therefore marks the limit with `one run`, and shows no slowdown.
     #[test]
     fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
         let searches = [
@@ -306,7 +311,8 @@ mod tests {
         assert!(drawn[0].caption.contains("one run"));
     }
 
-    /// Results of older versions contain no ranges.
+    /// A multiple at which a run failed has no point. No point has a range, as in results of older
+    /// versions.
     #[test]
     fn a_limit_under_which_a_run_failed_leaves_a_gap() {
         let mut one = search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]);

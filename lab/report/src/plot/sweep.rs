@@ -109,8 +109,9 @@ fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     }
 }
 
-/// Returns the lower and the upper quartile, with linear interpolation between samples (definition
-/// 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
+/// Returns the lower and the upper quartile of the samples above 0, or `None` if there are fewer
+/// than [`FEWEST_ROUNDS`]. Interpolates linearly between samples (definition 7 of Hyndman and Fan,
+/// "Sample Quantiles in Statistical Packages", 1996).
 fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     let known = samples.iter().copied();
     let mut known: Vec<f64> = known.filter(|one| one.is_finite() && *one > 0.0).collect();

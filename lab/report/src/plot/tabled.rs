@@ -8,7 +8,7 @@ use super::measures::Unit;
 pub(super) const RATE: &str = "ops/s";
 pub(super) const THREADS: &str = "thr";
 
-/// A value with its position, and its interval if there is one.
+/// A value with its position, and the ends of its interval or its quartiles if they are known.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) place: f64,
@@ -17,7 +17,7 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// Returns the names that have a curve.
+/// Returns the names that have a curve; empty for a published table.
 pub(super) fn names(table: &Table) -> Vec<String> {
     let found = curves(table).filter(|_| table.published.is_none());
     let found = found.map_or_else(Vec::new, |(curves, _)| curves);
@@ -31,7 +31,7 @@ pub(super) fn column(table: &Table, head: &str) -> Option<usize> {
 /// Points by name, and the unit of their values.
 pub(super) type Named = (Vec<(String, Vec<Point>)>, Unit);
 
-/// Returns the points of a table over numbers of threads.
+/// Returns the points of a table over numbers of threads; `None` if the table has no such points.
 pub(super) fn curves(table: &Table) -> Option<Named> {
     match (column(table, RATE), column(table, THREADS)) {
         (Some(rate), Some(threads)) => long(table, [rate, threads]),
@@ -40,7 +40,8 @@ pub(super) fn curves(table: &Table) -> Option<Named> {
     }
 }
 
-/// Parses a figure of a table: a number with commas, or a time.
+/// Parses a figure of a table: a number with commas, or a time. Returns `None` for other text and
+/// for figures that are not above 0.
 pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
     let number: f64 = number.replace(',', "").parse().ok()?;
@@ -77,7 +78,8 @@ fn long(table: &Table, [rate, threads]: [usize; 2]) -> Option<Named> {
     Some((curves, Unit::Number))
 }
 
-/// Returns the curves of a table with a column for each number of threads.
+/// Returns the curves of a table with a column for each number of threads; `None` if it has no such
+/// column, no figures, or figures in several units.
 fn wide(table: &Table) -> Option<Named> {
     let count = |head: &String| head.strip_suffix(" thr")?.parse::<f64>().ok();
     let columns = table.heads.iter().enumerate();

@@ -1,7 +1,7 @@
 //! Removal of invisible points of a curve, by the algorithm of Ramer, Douglas and Peucker.
 
-/// Maximum displacement of a removed point, in units of the drawing. A line is at least one unit
-/// wide.
+/// Maximum distance of a removed point from the drawn line, in units of the drawing. A line is at
+/// least one unit wide, so the change is invisible.
 const NEAR: f64 = 0.3;
 
 /// Returns a subset of the points, including the first and the last. Every other point is within
@@ -26,7 +26,7 @@ pub(super) fn visible(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     kept.map(|(point, _)| *point).collect()
 }
 
-/// Returns the distance of a point from the line through two others.
+/// Returns the distance of a point from the line segment between two others.
 fn distance([x, y]: [f64; 2], [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> f64 {
     let [along, up] = [x2 - x1, y2 - y1];
     let length = along.powi(2) + up.powi(2);

@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Returns the timelines; `None` if no entrant has a timeline.
+/// Returns the timelines; `None` if no reading is above 0.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows
@@ -143,7 +143,8 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Returns the background of each row: the axis, and a label of the highest value of all rows.
+/// Returns the background of each row: the axis, a line at the highest value of all rows, and the
+/// labels of both.
 fn behind(rows: usize, up: &Scale) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let highest = up.end();

@@ -7,7 +7,7 @@ use heapdrome_trace::Frame;
 
 use crate::foreign;
 
-/// Longest name of a function, in characters.
+/// Maximum length of a function's name, in characters.
 const NAME: usize = 80;
 
 /// Name shown for blocks without a stack.
@@ -17,7 +17,7 @@ pub(crate) const NO_STACK: &str = "(no stack recorded)";
 /// little time.
 const LOOKED_AT: usize = 2000;
 
-/// Maximum length of template arguments that are shown, in bytes.
+/// Maximum length of template arguments that are shown, in bytes with the brackets.
 const ARGUMENTS: usize = 16;
 
 /// Names of functions that pass a request on to an allocator.
@@ -50,8 +50,8 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Prefixes of the names of further wrappers: the containers of the standard libraries of C++ and
-/// Rust, and the memory interface of Python.
+/// Prefixes of the names of further wrappers: the standard libraries of C++ and Rust with their
+/// containers, and the memory interface of Python.
 const WRAPPING: [&str; 11] = [
     "std::",
     "void std::",
@@ -74,13 +74,13 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Returns the function that requested the blocks and its callers, without functions that only
-    /// pass a request on to an allocator.
+    /// Returns the functions of the stack, innermost first, without those that only pass a request
+    /// on to an allocator.
     pub(crate) fn shown(&self) -> &[String] {
         from_requester(&self.names)
     }
 
-    /// Returns the function that requested the blocks.
+    /// Returns the function that requested the blocks; empty if no function is known.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
@@ -91,7 +91,7 @@ impl Called {
     }
 }
 
-/// Formats the function that requested a block and its callers on one line.
+/// Formats a stack on one line: the function that requested a block, then its callers.
 pub(crate) fn told(names: &[String]) -> String {
     names.join(" < ")
 }
@@ -107,7 +107,7 @@ fn from_requester(names: &[String]) -> &[String] {
         WRAPPERS.contains(&name.as_str()) || WRAPPING.iter().any(|begin| name.starts_with(begin))
     };
     let wrappers = names.iter().take_while(|name| is_wrapper(name)).count();
-    // If no other function is known, keep the innermost wrapper.
+    // If no other function is known, keep the outermost wrapper.
     &names[wrappers.min(names.len().saturating_sub(1))..]
 }
 
@@ -188,7 +188,8 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     }
 }
 
-/// Returns the module and the address of a frame: `libx.so+0x12ab`.
+/// Returns the module and the address of a frame, such as `libx.so+0x12ab`, or only the address if
+/// the module is unknown.
 pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     let module = frame
         .module
@@ -202,7 +203,7 @@ pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     }
 }
 
-/// Returns the name of a function without its parameters and without long arguments of templates.
+/// Returns the name of a function without its parameters and without long template arguments.
 pub(crate) fn function(name: &str) -> String {
     let whole: String = foreign::line(name).chars().take(LOOKED_AT).collect();
     let bare = whole.strip_suffix(" const").unwrap_or(&whole);
@@ -213,14 +214,15 @@ pub(crate) fn function(name: &str) -> String {
     foreign::shorten(&without_arguments(bare), NAME)
 }
 
-/// Returns a name with `<…>` in place of long arguments of templates: `std::map<…>::insert`.
+/// Returns a name with `<…>` in place of long template arguments: `std::map<…>::insert`.
 fn without_arguments(name: &str) -> String {
     let mut short = String::new();
     let mut rest = name;
     while let Some(begin) = rest.find('<') {
         let (head, tail) = rest.split_at(begin);
         short.push_str(head);
-        // `operator<` has no arguments, and `<T as Trait>::f` begins with a type.
+        // The `<` of `operator<` and the `<` at the start of `<T as Trait>::f` begin no template
+        // arguments.
         let is_template = !short.is_empty() && !short.ends_with("operator");
         rest = match end_of_arguments(tail).filter(|end| is_template && *end > ARGUMENTS) {
             Some(end) => {
@@ -253,7 +255,8 @@ fn end_of_arguments(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the index at which the parameter list at the end of a name begins.
+/// Returns the index at which the parameter list at the end of a name begins; `None` if the name
+/// does not end with one.
 fn parameters(name: &str) -> Option<usize> {
     if !name.ends_with(')') {
         return None;

@@ -13,7 +13,7 @@ const HEADS: [&str; 6] = ["process", "program", "table", "at", "name", "value"];
 /// `process` is the number in the trace, or `all`. `at` depends on the table: the time of a point
 /// in nanoseconds since the recording began; the power of two above a histogram's quantity; a
 /// function; an allocator; or the functions of a stack, the outermost first, separated by
-/// semicolons.
+/// semicolons. It is empty in the table `summary`.
 impl Exporter<Profile> for Csv {
     fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
         let mut rows = vec![HEADS.map(str::to_owned)];
@@ -153,7 +153,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Writes the stacks of all processes together. No stacks are written for single processes.
+    /// Writes the table `stack`, which exists only for all processes together.
     fn stacks(&mut self, profile: &Profile) {
         for called in code::stacks(profile) {
             let (at, of) = (called.folded(), called.of);

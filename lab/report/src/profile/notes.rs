@@ -3,11 +3,12 @@
 use heapdrome_profile::{ProcessProfile, Profile};
 use heapdrome_trace::{Beginning, Ending};
 
+use super::facts::FINEST;
 use super::names;
 use crate::foreign;
 use crate::words::{self, count};
 
-/// Number of names that one note lists.
+/// Maximum number of names that one note lists.
 const NAMES: usize = 8;
 
 /// Returns the notes, each one or two sentences.
@@ -36,7 +37,19 @@ pub(crate) fn notes(profile: &Profile) -> Vec<String> {
     }
     notes.extend(unnamed(profile));
     notes.extend(counted(profile));
+    notes.extend(brief(profile));
     notes
+}
+
+/// Returns a note if some lifetimes are too short to be known.
+fn brief(profile: &Profile) -> Option<String> {
+    let mut steps = profile.all.counts.lived_time.steps();
+    let is_brief = steps.any(|(below, lived)| below <= FINEST && lived.blocks > 0);
+    is_brief.then(|| {
+        "Lifetimes below a microsecond are not exact, because up to eight recorded calls in a row \
+         share one time."
+            .to_owned()
+    })
 }
 
 fn listed<'a>(processes: impl Iterator<Item = &'a ProcessProfile>) -> Option<String> {
@@ -63,7 +76,7 @@ fn unfinished(profile: &Profile) -> Option<String> {
     Some(format!("The trace lacks the end of {listed}."))
 }
 
-/// Returns a note on the code files whose functions have no names, if there are any.
+/// Returns notes on the code files whose functions have no names.
 fn unnamed(profile: &Profile) -> Vec<String> {
     let all = &profile.symbols.notes;
     let told = |note: &heapdrome_symbols::Note| {

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use super::names;
 use crate::{Exporter, ReportError};
 
-/// The profile as Chrome trace JSON: live and resident memory and calls per second of each process.
+/// The profile as Chrome trace JSON: live and resident memory, live blocks and calls per second of
+/// each process. If there are several processes, also of all together.
 ///
-/// Each point of the timeline gives two counter values: at its beginning the maximum within the
-/// point, and at its middle the amount at the point's end.
+/// For an amount, each point of the timeline gives one or two values: at its beginning the maximum
+/// within the point, and at its middle the amount at the point's end if that differs.
 #[derive(Clone, Copy, Debug)]
 pub struct Perfetto;
 

@@ -152,7 +152,7 @@ fn value_type(locations: &mut Locations, name: &str, unit: &str) -> Message {
     message
 }
 
-/// Writes a sample: its frames, the innermost first, and its values.
+/// Returns the encoded sample of a stack: its frames, the innermost first, and its values.
 fn sample(frames: &[u64], amounts: [Amount; 3]) -> Message {
     let values: Vec<u64> = amounts
         .iter()

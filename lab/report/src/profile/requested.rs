@@ -12,10 +12,10 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, grouped};
 
-/// Number of rows of a table.
+/// Maximum number of rows of a table.
 const ROWS: usize = 10;
 
-/// Number of functions that a sentence names.
+/// Maximum number of functions that a sentence names.
 const NAMED: usize = 3;
 
 /// Heading of the column with half the width of the 95% intervals.
@@ -75,7 +75,8 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     ]
 }
 
-/// Returns the functions that requested the most bytes at the peak.
+/// Returns the functions that requested the most bytes at the peak. Their names have at most
+/// `width` characters.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -112,7 +113,7 @@ pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<
     columns
 }
 
-/// Returns the elements whose rank is above zero, the highest first.
+/// Returns at most [`ROWS`] elements whose rank is above zero, the highest first.
 fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Vec<&'a T> {
     let mut all: Vec<&T> = all.filter(|one| rank(one) > 0).collect();
     all.sort_by_key(|one| std::cmp::Reverse(rank(one)));
@@ -132,11 +133,12 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
     functions
 }
 
-/// Returns a sentence such as `45% of the bytes at the peak are requested by parse, 20% by load`.
+/// Returns a sentence such as `45% of the bytes at the peak are requested by parse and 20% by
+/// load.` `None` if no function requested enough of them.
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
-    // A function with less than a hundredth of the bytes explains nothing.
+    // A function with at most a hundredth of the bytes explains nothing, so it is not named.
     let known = functions
         .iter()
         .filter(|(_, of)| of.at_peak.bytes > total / 100);
@@ -152,7 +154,8 @@ pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
 }
 
-/// Returns the stacks of all processes that may leak, the fastest growing first.
+/// Returns the suspected leaks of all processes: stacks whose live bytes only grow, the fastest
+/// growing first.
 fn suspects(profile: &Profile) -> Vec<Suspect> {
     let processes = profile.processes.iter();
     let mut all: Vec<Suspect> = processes
@@ -172,7 +175,7 @@ fn ends(suspect: &Suspect) -> String {
     interval(middle, half, |bytes| Bytes(bytes).to_string())
 }
 
-/// Returns a sentence on the stacks whose live bytes only grow.
+/// Returns a sentence on the stacks whose live bytes only grow; `None` if there are none.
 pub(crate) fn growth(profile: &Profile) -> Option<String> {
     let all = suspects(profile);
     let first = all.first()?;

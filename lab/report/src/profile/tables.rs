@@ -13,7 +13,7 @@ use crate::words::{self, NONE, grouped};
 /// Number of steps with which a histogram shows its full resolution.
 pub(crate) const ALL: usize = usize::MAX;
 
-/// Number of processes that a table names.
+/// Maximum number of processes that a table names.
 const PROCESSES: usize = 10;
 
 /// Returns blocks by size, in at most `count` steps.
@@ -128,7 +128,7 @@ pub(crate) fn size_classes(profile: &Profile) -> Vec<Column> {
     ]
 }
 
-/// Returns the processes with the highest peaks.
+/// Returns the processes with the highest peaks, at most [`PROCESSES`].
 pub(crate) fn processes(profile: &Profile) -> Vec<Column> {
     let mut processes: Vec<&ProcessProfile> = profile.processes.iter().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.peak.live.bytes));

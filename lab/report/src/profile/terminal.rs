@@ -13,10 +13,10 @@ use crate::table::{self, Column};
 use crate::terminal::{Page, Terminal};
 use crate::{Exporter, ReportError};
 
-/// Number of steps of a histogram.
+/// Maximum number of steps of a histogram.
 const STEPS: usize = 10;
 
-/// Number of columns of a line of bars.
+/// Maximum number of columns of a line of bars.
 const SPARKLINE: usize = 60;
 
 impl Exporter<Profile> for Terminal {
@@ -140,7 +140,8 @@ fn over_time(page: &mut Page, profile: &Profile) {
     }
 }
 
-/// Returns a quantity at the beginning and at the end of each point.
+/// Returns two samples for each point: its maximum at its beginning, and its last amount at its
+/// end.
 fn samples(profile: &Profile, of: fn(&Point) -> Option<Level>) -> Vec<MemorySample> {
     let timeline = &profile.all.timeline;
     let sample = |time: u64, bytes: u64| MemorySample {

@@ -5,7 +5,8 @@ use heapdrome_schema::Nanoseconds;
 
 use crate::words::{count, fraction};
 
-/// Returns a sentence on the share of processor time in the allocator, or on why it is unknown.
+/// Returns a sentence on the share of processor time in the allocator, or on why it is unknown;
+/// `None` if there were no calls.
 pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
     if profile.all.counts.calls() == 0 {
         return None;

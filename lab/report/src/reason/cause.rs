@@ -9,7 +9,7 @@ use crate::entrant::{median, overhead, versus};
 /// machine slows the whole program, but not the separately measured cost of a page fault.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain below which a figure is not a cause.
+/// Minimum share of a gain for which a sentence mentions time in calls that is not the cause.
 const LITTLE: f64 = 0.05;
 
 /// Minimum ratio of two figures whose difference counts as a cause, and not as chance.
@@ -27,7 +27,8 @@ fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -
 }
 
 /// Returns the cause of a gain in time. Page faults are checked first, because they also occur
-/// within calls of the allocator and of the system.
+/// within calls of the allocator and of the system. Returns `None` if no figure accounts for enough
+/// of the gain.
 pub(super) fn of_time(
     result: &RaceResult,
     row: &EntrantResult,
@@ -50,8 +51,8 @@ fn page_faults(
 ) -> Option<Cause> {
     let faults = |row: &EntrantResult| median(row.minor_faults.as_ref());
     let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
-    // A page fault takes time only in the kernel, so it cannot save more than the time in the
-    // kernel.
+    // Page faults take time only in the kernel, so fewer faults cannot save more than the saved
+    // time in the kernel.
     let time = (fewer * result.machine.fault_s?).min(in_kernel);
     let times = faults(rows[1])? / faults(rows[0])?.max(1.0);
     let share = (time / saved).min(1.0);
@@ -110,8 +111,8 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     (saved > 0.0).then_some(saved)
 }
 
-/// Returns the share of the saved processor time that is saved in calls of the allocator; `None` if
-/// it is negligible.
+/// Returns the share of the saved processor time that allocator calls explain. Returns `None` if
+/// the share is unknown, negligible, or large enough to be the cause.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)
@@ -127,7 +128,7 @@ fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
     })
 }
 
-/// Returns the cause of less memory.
+/// Returns the cause of less memory; `None` if the overhead is unknown or not lower.
 pub(super) fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
     let (ratio, known) = (overhead(row)?, overhead(baseline)?);
     (ratio < known).then_some(Cause::Fragmentation {

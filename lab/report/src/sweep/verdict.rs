@@ -9,7 +9,7 @@ use crate::plot::{Group, groups};
 use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
-/// Maximum number of changes of the lead that are listed. Further changes are only counted.
+/// Maximum number of changes of the lead that are listed. If there are more, they are only counted.
 const MOST_CHANGES: usize = 3;
 
 /// The leaders at one value.
@@ -31,7 +31,7 @@ struct Value<'a> {
     ahead: Ahead,
 }
 
-/// Describes what a sweep shows about time, in a few sentences.
+/// Summarises the findings of a sweep on time, in a few sentences.
 pub(crate) fn verdict(collection: &Collection) -> String {
     if collection.races.is_empty() {
         return "No race is complete, so there is no verdict.".to_owned();
@@ -75,8 +75,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Returns the entrants that were not shown to be slower than any other: no interval lies wholly
-/// below theirs. The baseline's interval is exactly 1.
+/// Returns the entrants that were not shown to be slower than another one: no other interval lies
+/// wholly below theirs. The baseline's interval is exactly 1.
 fn ahead(result: &RaceResult) -> Ahead {
     let sheet = Sheet::new(result);
     let ends = |row: &Row<'_>| match row.entrant.role {
@@ -96,12 +96,12 @@ fn ahead(result: &RaceResult) -> Ahead {
     }
     let known = rows.iter().filter_map(|(_, ends)| *ends);
     let limit = known.map(|[_, high]| high).fold(f64::INFINITY, f64::min);
-    // Nothing was shown about an entrant without an interval.
+    // An entrant without an interval was not shown to be slower, so it is among the leaders.
     let ahead = rows
         .into_iter()
         .filter(|(_, ends)| ends.is_none_or(|[low, _]| low <= limit));
     let mut names: Vec<String> = ahead.map(|(name, _)| name).collect();
-    // Sort by the order of the request, which is the same at all values.
+    // Sort by the order of the request, so that the same leaders have the same order at all values.
     let asked = |name: &String| {
         let mut entrants = result.entrants.iter();
         entrants.position(|entrant| foreign::name(&entrant.allocator) == *name)
@@ -218,11 +218,11 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     match compared.as_slice() {
         [] => None,
         [one] => Some(format!(
-            "Compared with {baseline}, {name} is {}.",
+            "Compared with {baseline} in wall time, {name} is {}.",
             told(one)
         )),
         [least, .., most] => Some(format!(
-            "Compared with {baseline}, {name} is between {} and {}.",
+            "Compared with {baseline} in wall time, {name} is between {} and {}.",
             told(least),
             told(most)
         )),
@@ -305,13 +305,13 @@ fn not_counted(values: &[Value<'_>]) -> Option<String> {
     })
 }
 
-/// Formats the probability of a false verdict at each value.
+/// Formats the largest probability of a false verdict at any value; `None` if it is unknown.
 fn risk(values: &[Value<'_>]) -> Option<String> {
     let known = values.iter().filter(|value| value.ahead != Ahead::Unknown);
     let alphas = known.map(|value| value.result.alpha);
     let alpha = alphas.filter(|alpha| alpha.is_finite()).reduce(f64::max)?;
     Some(format!(
-        "Each value is judged by the intervals of its own race, with at most {} risk of a false verdict.",
+        "Each value is judged by the intervals of wall time in its own race, with at most {} risk of a false verdict.",
         words::fraction(alpha)
     ))
 }

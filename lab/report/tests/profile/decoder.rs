@@ -73,7 +73,7 @@ impl Message {
         self.all(field).map(read).collect()
     }
 
-    /// Numbers that are packed into one field.
+    /// Returns the numbers of a field, whether they are packed or not.
     pub fn numbers(&self, field: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for content in self.all(field) {

@@ -1,4 +1,4 @@
-//! The page, the counters for Perfetto, and the CSV.
+//! Tests of the page, the counters for Perfetto, and the CSV of a profile.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The profile for pprof, read back.
+//! Tests of the profile for pprof: a separate decoder reads it back.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! Races to print: a typical race, and unusual races.
+//! Races to print: a typical race, an empty race, and parts for other races.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub fn compared(verdict: Verdict, ratio: f64, spread: f64) -> Comparison {
     }
 }
 
-/// Returns an entrant with only a name.
+/// Returns an entrant with only a name and a role, and without figures.
 pub fn bare(name: &str, role: Role) -> EntrantResult {
     EntrantResult {
         allocator: name.to_owned(),
@@ -72,7 +72,7 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
     }
 }
 
-/// Returns an entrant with every figure.
+/// Returns an entrant with a proof, times, and two peaks of memory.
 pub fn full(name: &str, role: Role, wall: f64, mib: f64) -> EntrantResult {
     let mut entrant = bare(name, role);
     entrant.version = "1.2.3".to_owned();
@@ -95,7 +95,8 @@ pub fn full(name: &str, role: Role, wall: f64, mib: f64) -> EntrantResult {
     entrant
 }
 
-/// Returns an entrant with every figure and comparisons on wall time and peak memory.
+/// Returns a rival with a proof, times, two peaks of memory, and comparisons on wall time and peak
+/// memory.
 pub fn rival(name: &str, wall: Comparison, memory: Comparison) -> EntrantResult {
     let mut entrant = full(name, Role::Rival, 75.0 * wall.ratio, 250.0 * memory.ratio);
     entrant.versus_baseline = BTreeMap::from([
@@ -144,7 +145,8 @@ pub fn empty() -> RaceResult {
     }
 }
 
-/// Returns a race with a winner, a tie, a loser, a crash, a bundled allocator and a timeout.
+/// Returns a race with a winner, a tie, a loser, a crash, a timeout, and a static program that was
+/// not served.
 pub fn usual() -> RaceResult {
     let mut result = empty();
     result.rounds = 3;

@@ -4,8 +4,9 @@ use heapdrome_schema::{AfterIdle, Bytes, EntrantResult, MemoryParts, MemorySampl
 
 use crate::races::series;
 
-/// Sets the parts of an entrant's memory at its peak and after an idle period. `mib` MiB are
-/// anonymous.
+/// Sets five readings of an entrant's memory, and its memory after an idle period. The first
+/// reading has `mib` MiB of anonymous memory, each further one has 1 MiB more, and the idle process
+/// has half of `mib`.
 pub fn watch_closely(entrant: &mut EntrantResult, mib: u64) {
     let reading = |at: u64, anonymous: u64| MemoryParts {
         at: Nanoseconds(at * 1_000_000_000),

@@ -38,7 +38,8 @@ pub(super) struct Flat {
 }
 
 impl Flat {
-    /// Takes the fields that determine the purpose. A file contains the fields of only one purpose.
+    /// Returns the purpose, and moves its data out of the fields. A file contains the fields of
+    /// only one purpose.
     fn purpose(&mut self) -> Purpose {
         if let Some(fidelity) = self.fidelity.take() {
             return Purpose::Check(fidelity);

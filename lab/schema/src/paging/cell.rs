@@ -8,7 +8,7 @@ use crate::{Bytes, Entrant};
 /// Number of lost rounds after which a cell is given up.
 const MOST_LOST: usize = 2;
 
-/// An experiment of the paging lab. The variants are in the order of the document.
+/// An experiment of the paging lab. The variants are in the order of the published document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
@@ -30,7 +30,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// Every experiment, in the order of the document.
+    /// Every experiment, in the order of the published document.
     pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::Paging,
@@ -41,7 +41,7 @@ impl Experiment {
         Self::Burst,
     ];
 
-    /// Returns the experiment's name in JSON.
+    /// Returns the experiment's name in JSON and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -82,7 +82,7 @@ pub struct PagingCell {
     pub name: String,
     /// Job of the cell's child process.
     pub job: Job,
-    /// Resource limits of the cell's child process.
+    /// Resource limits of the cell's child process; `None` for no limits.
     #[serde(flatten)]
     pub limit: Option<Limit>,
     /// Allocator that serves the child's `malloc`; `None` for the C library.
@@ -93,7 +93,8 @@ pub struct PagingCell {
     pub huge_pages: Option<String>,
     /// Reports of all rounds, in order.
     pub reports: Vec<PagingReport>,
-    /// Reasons for lost rounds, each in one line.
+    /// Reasons for lost rounds, each in one line. The reason for the round at which the cell was
+    /// given up is in `failure` instead.
     pub lost: Vec<String>,
     /// Reason why the cell was given up or could not be run, if so.
     pub failure: Option<String>,
@@ -119,13 +120,13 @@ impl PagingCell {
         }
     }
 
-    /// Returns the name of the source of the cell's memory.
+    /// Returns the name of the source of the cell's memory: its allocator, or else its holder.
     pub fn held_by(&self) -> &str {
         let holder = self.job.holder().unwrap_or_default();
         holder.name_of(self.allocator.as_ref())
     }
 
-    /// Returns whether `key` identifies this cell by experiment and row, such as `paging/random
+    /// Returns whether `key` consists of the cell's experiment and name, such as `paging/random
     /// reads`.
     pub fn is(&self, key: &str) -> bool {
         let name = key
@@ -163,7 +164,7 @@ impl PagingCell {
         figures
     }
 
-    /// Returns the merged distribution of all accepted reports.
+    /// Returns the distribution `name`, merged over all accepted reports.
     pub fn distribution(&self, name: &str) -> Distribution {
         let mut all = Distribution::default();
         let parts = self
@@ -173,8 +174,8 @@ impl PagingCell {
         all
     }
 
-    /// Returns the reason why the cell was not measured or was given up; `None` if neither is the
-    /// case.
+    /// Describes why the cell was given up, or which lost round left it without an accepted report.
+    /// Returns `None` in all other cases.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);

@@ -41,7 +41,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the total number of times.
+    /// Returns the number of measured times.
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
     }
@@ -71,7 +71,7 @@ impl Distribution {
         self.max()
     }
 
-    /// Returns the longest time.
+    /// Returns the longest time; `None` for an empty distribution.
     pub fn max(&self) -> Option<Nanoseconds> {
         self.counts.keys().next_back().copied()
     }
@@ -84,8 +84,8 @@ impl Distribution {
         (count > 0).then(|| below as f64 / count as f64)
     }
 
-    /// Returns the complementary cumulative distribution at the document's quantiles, without
-    /// duplicates.
+    /// Returns the complementary cumulative distribution at the quantiles of the published
+    /// document, without duplicate points.
     pub fn ccdf(&self) -> Vec<Point> {
         const SHARES: [f64; 11] = [
             0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0,

@@ -36,7 +36,8 @@ pub enum Job {
 }
 
 impl Job {
-    /// Returns the maximum amount of memory that the job needs at any moment; 0 if it is unknown.
+    /// Returns the maximum amount of memory that the job needs at any moment; 0 if this amount is
+    /// unknown.
     pub fn working_set(&self) -> Bytes {
         match self {
             Self::Read(job) => job.total,
@@ -71,10 +72,10 @@ pub struct Throughput {
     pub seconds: Duration,
 }
 
-/// Methods of allocating and releasing a region: the document's ten, their bounds (the clock alone,
-/// and a region that is never released), the published crate, and plain `malloc`. As in the
-/// document's program, `sysalloc` uses `posix_memalign` for page-aligned blocks, which the C
-/// library maps and unmaps each time.
+/// Methods of allocating and releasing a region: the ten of the published document, their bounds
+/// (the clock alone, and a region that is never released), the published crate, and plain `malloc`.
+/// As in the document's own program, `sysalloc` uses `posix_memalign` for page-aligned blocks,
+/// which the C library maps and unmaps each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -116,7 +117,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant: the bounds first, then the document's order.
+    /// Every variant: the bounds first, then the order of the published document.
     pub const ALL: [Self; 16] = [
         Self::Clock,
         Self::Preallocated,
@@ -136,7 +137,7 @@ impl Variant {
         Self::MmapFree,
     ];
 
-    /// Returns the variant's name in the document.
+    /// Returns the variant's name in tables. The variants of the published document have its names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
@@ -172,7 +173,7 @@ pub struct Read {
     pub holder: Holder,
     /// Order of the pages drawn.
     pub order: Order,
-    /// Seed of contents and draws.
+    /// Seed of the page contents and of the draws.
     pub seed: u64,
     /// Maximum duration of the warm-up. After this time the warm-up ends, even if write-back has
     /// not settled.
@@ -194,7 +195,7 @@ pub enum Order {
     Permutation,
 }
 
-/// Source of memory.
+/// Source of a job's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holder {
@@ -213,7 +214,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Returns the holder's name.
+    /// Returns the holder's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lgalloc => "lgalloc",
@@ -241,7 +242,7 @@ pub enum Strategy {
     Random,
     /// `MADV_SEQUENTIAL` on everything.
     Sequential,
-    /// `MADV_RANDOM` on the whole working set; a second thread for each reader prefetches.
+    /// No advice on the whole working set. A second thread for each reader prefetches pages.
     Prefetch {
         /// Number of reads by which the second thread is ahead.
         ahead: usize,
@@ -256,7 +257,7 @@ pub enum Strategy {
         /// Number of pages in a batch.
         pages: usize,
     },
-    /// `MADV_RANDOM`, and a second thread as in [`Strategy::Prefetch`].
+    /// `MADV_RANDOM` on everything, and a second thread as in [`Strategy::Prefetch`].
     RandomPrefetch {
         /// Number of reads by which the second thread is ahead.
         ahead: usize,
@@ -264,7 +265,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Returns the strategy's name in the document.
+    /// Returns the strategy's name in the published document.
     pub fn name(self) -> String {
         match self {
             Self::Baseline => "baseline".to_owned(),
@@ -277,7 +278,8 @@ impl Strategy {
         }
     }
 
-    /// Returns whether every read of a non-resident page must be a major fault of the reader.
+    /// Returns whether every read of a non-resident page must be a major fault of the reader,
+    /// because nothing prefetches pages.
     pub fn leaves_faults_to_the_reader(self) -> bool {
         matches!(self, Self::Baseline | Self::Random | Self::Sequential)
     }
@@ -294,10 +296,10 @@ pub struct Recycle {
     pub threads: Vec<usize>,
     /// Source of the regions.
     pub holder: Holder,
-    /// Seed of contents.
+    /// Seed of the page contents.
     pub seed: u64,
-    /// Duration of each part of the measurement: the first allocations, and the repeated
-    /// allocations with each number of threads.
+    /// Duration of the repeated allocations with each number of threads, and maximum duration of
+    /// the first allocations.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
@@ -324,7 +326,7 @@ pub struct Burst {
     pub each: Bytes,
 }
 
-/// Report of a job.
+/// Report of a child process on its job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingReport {
     /// Memory limit that the child read back.
@@ -334,9 +336,9 @@ pub struct PagingReport {
     /// Quota of processor time that the child read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
-    /// Figures by name. Each name ends in its unit.
+    /// Figures by name. Each name contains its unit.
     pub figures: BTreeMap<String, f64>,
-    /// Latencies in nanoseconds.
+    /// Latencies by the name of the timed operation.
     pub distributions: BTreeMap<String, Distribution>,
     /// Object that serves `malloc` in the child.
     #[serde(default)]

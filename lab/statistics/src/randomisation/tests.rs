@@ -5,7 +5,7 @@ use super::*;
 use crate::Rounds;
 
 fn noise(random: &mut ChaCha8Rng) -> f64 {
-    // Heavy tails: the ratio of two uniform draws.
+    // Heavy tails: a power of the ratio of two uniform draws.
     let [one, two] = [(); 2].map(|()| random.random_range(0.05..1.0_f64));
     (0.05 * (one / two).ln()).exp()
 }
@@ -26,7 +26,7 @@ fn the_tail_is_that_of_all_draws() {
         let expected: f64 = draws.iter().map(Draw::mean).sum();
         let mut sums = vec![0.0];
         for draw in &draws {
-            // Repeats each of the 2 or 3 scores of a round, so that every round has six equally
+            // Repeat each of the 2 or 3 scores of a round, so that every round has six equally
             // likely draws.
             let scores: Vec<f64> = draw.scores().iter().map(|s| f64::from(*s)).collect();
             let add = |sum: &f64| -> Vec<f64> {
@@ -48,8 +48,8 @@ fn the_tail_is_that_of_all_draws() {
     }
 }
 
-/// Over all 729 assignments of six rounds' figures to the three exchangeable entrants, the share
-/// with a tail of at most `p` is at most `p`.
+/// Rotates the figures of the three exchangeable entrants within each of six rounds, in all 729
+/// ways. The share of ways with a tail of at most `p` is at most `p`.
 #[test]
 fn the_test_is_exact_over_all_orders() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -73,7 +73,7 @@ fn the_test_is_exact_over_all_orders() {
         })
         .collect();
     tails.sort_unstable_by(f64::total_cmp);
-    // Because of rounding and the tolerance of fits, a few assignments may change places.
+    // Because of rounding and the tolerance of fits, a few ways may change places.
     for (place, tail) in tails.iter().enumerate().filter(|(_, tail)| **tail < 0.3) {
         let share = (place + 1) as f64 / ways as f64;
         assert!(

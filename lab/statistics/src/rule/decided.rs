@@ -19,13 +19,13 @@ fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
     scale * (0.03 * normal(random)).exp()
 }
 
-/// The outcome of a race.
+/// Outcome of a simulated race.
 struct Race {
     /// Estimate of each rival when it left, or after the last round.
     last: Vec<Estimate>,
     /// Estimates after the rounds that every rival ran.
     first: Vec<Estimate>,
-    /// Number of rivals that left before the last round.
+    /// Number of rivals that were decided after the last round or earlier.
     left: usize,
 }
 
@@ -97,8 +97,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
         let races: Vec<Race> = (0..RACES)
             .map(|_| race(&rule, truth, &mut random))
             .collect();
-        // The subject's times are shared by all rivals of a race, so only one rival of each race is
-        // used.
+        // All estimates of a race share the subject's times, so they are not independent. Use only
+        // one rival of each race.
         let holds = |of: fn(&Race) -> &Vec<Estimate>| {
             let estimates: Vec<Estimate> = races.iter().map(|race| of(race)[0]).collect();
             let mean = geometric_mean(&estimates, 0.95);
@@ -112,8 +112,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     assert!(last < first, "{last} and {first} of {MEANS}");
 }
 
-/// Six much slower rivals leave early. For the others, the race still shows the smallest difference
-/// that it announces in about 80% of 300 races (three standard errors are 7%).
+/// Six much slower rivals leave early. If the twin is slower by the smallest difference that a race
+/// announces, about 80% of 300 races still show it (three standard errors are 7%).
 #[test]
 fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     const RACES: usize = 300;
@@ -125,8 +125,8 @@ fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     assert!((219..=261).contains(&shown), "{shown} of {RACES}");
 }
 
-/// Returns whether a race shows a rival to be slower. The rival is slower by exactly the difference
-/// that the race announces at its end.
+/// Returns whether a race shows that the baseline's twin is slower, if the twin's times are
+/// increased by exactly the difference that the race announces at its end.
 fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     let ratio = |place: usize| if place < RIVALS - 2 { 1.3 } else { 1.0 };
     let mut baseline = Vec::new();

@@ -16,8 +16,8 @@ impl Rule {
     }
 
     /// Returns the side of `ratio` on which the rule's whole interval lies, and the side of
-    /// `by_student` on which Student's interval lies. Does not compute the ends of the rule's
-    /// interval.
+    /// `by_student` on which Student's interval lies. Computes an end of the rule's interval only
+    /// if the verdict depends on it.
     pub fn leaves_out(
         &self,
         rounds: &Rounds<'_>,

@@ -1,9 +1,9 @@
-//! Simulations of the rule on a sweep whose races alternate. They measure its error rate for the
-//! growth of a time from the first value to another, while the machine drifts.
+//! Simulations of the rule on a sweep whose races alternate. They measure how often the rule errs
+//! about the growth of a time from the first value to another, while the machine drifts.
 //!
 //! In every round, the values take turns in a new random order. In its turn, a value runs every
-//! entrant once. The growth of an entrant is judged by the ratios within each round, as rivals are
-//! within a race.
+//! entrant once. The rule judges the growth of an entrant by the ratios within each round, as it
+//! judges rivals within a race.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -81,7 +81,8 @@ impl Working<'_> {
 /// The times of every entrant at every value, in the order of the rounds.
 type Times = Vec<Vec<Vec<f64>>>;
 
-/// Runs a sweep with this number of entrants and values, either in turns or one race after another.
+/// Runs a sweep with these numbers of entrants and values, either in turns or one race after
+/// another.
 fn sweep(
     machine: Machine,
     [entrants, values]: [usize; 2],
@@ -116,8 +117,8 @@ fn sweep(
     times
 }
 
-/// Returns whether any interval of a sweep excludes the true growth. `judge` returns an interval
-/// from the times at the first value and those at another value.
+/// Returns whether any interval of a sweep excludes the true growth. `judge` returns the interval
+/// of the growth from the times at the first value to those at another value.
 fn misses(times: &Times, judge: impl Fn(&[f64], &[f64]) -> Option<[f64; 2]>) -> bool {
     times.iter().any(|values| {
         (1..values.len()).any(|value| {

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use super::tests::normal;
 use super::*;
 
-/// Simulates the times of the baseline, its twin and `rivals` rivals, with occasional slow rounds.
-/// `ratios` are the true ratios of the first rivals.
+/// Simulates the times of the baseline, its twin and `rivals` rivals, in which about half of the
+/// rounds are slower by random amounts. `ratios` are the true ratios of the first rivals.
 fn race(rivals: usize, rounds: usize, ratios: &[f64], random: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); 2 + rivals];
     for _ in 0..rounds {
@@ -53,8 +53,8 @@ fn before_the_test_can_judge_the_interval_is_students() {
     assert_eq!(rule.compare_within(&figures(&times), 2, 0), alone);
 }
 
-/// With eight rivals and this noise, Student's interval after 20 rounds is 1.5 times as wide as the
-/// rule's.
+/// After 20 rounds with eight rivals and this noise, the rule's interval is clearly narrower than
+/// Student's.
 #[test]
 fn beside_others_the_interval_is_narrower_than_that_of_the_two_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -192,8 +192,8 @@ fn equal_figures_show_nothing_finer_than_a_step_after_any_number_of_rounds() {
         };
         assert_eq!(shown(&times, 2), Shown::Nothing);
         assert_eq!(shown(&times, 3), Shown::Above);
-        // If each entrant has one deviating round, nothing changes once the randomisation test is
-        // used.
+        // If rival 3 and the baseline each have one deviating round, the verdicts stay the same
+        // once the randomisation test is used.
         times[3][0] = 90.0 * page;
         times[0][1 + rounds / 2] = 140.0 * page;
         assert_eq!(shown(&times, 2), Shown::Nothing);

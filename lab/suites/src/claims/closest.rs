@@ -87,7 +87,7 @@ fn because(measured: &[Measured<'_>], fastest: &[&Measured<'_>]) -> String {
     )
 }
 
-/// Returns the document's entrants that have figures in both cells.
+/// Returns the document's available entrants whose degradation has an interval.
 fn all<'a>(suite: &'a Suite, both: [&Member; 2], ratio: f64) -> Vec<Measured<'a>> {
     let (here, _) = available(suite, &[EVERYONE.to_owned()]);
     let confidence = 1.0 - ALPHA / here.len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! The decided entrants of a race: further rounds of them are not needed for any target.
+//! The decided entrants of a race, whose further rounds no target needs.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ const TOLD: usize = 3;
 /// The state of the targets during a race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// Registry names of the entrants whose targets are all decided, in the order of the rows. Each
-    /// has a description of the comparisons that decided it.
+    /// Decided entrants in the order of the rows: the registry name, and a description of the
+    /// comparisons that decided the entrant.
     pub entrants: Vec<(String, String)>,
-    /// Whether every target is decided for every entrant.
+    /// Whether every entrant is decided.
     pub all: bool,
 }
 
@@ -29,11 +29,12 @@ struct Standing {
 }
 
 impl Suite {
-    /// Returns the entrants that are decided at this point of a race. Only targets with `family =
-    /// "race"` that apply to all comparisons matter. An entrant is decided if each of its
-    /// comparisons for such targets has an interval wholly inside or wholly outside the target's
-    /// range, or if it has no such comparison. The verdicts use the same intervals, so the two
-    /// always agree.
+    /// Returns the entrants that are decided at this point of a race. An entrant is decided if each
+    /// of its comparisons that matter has an interval wholly inside or wholly outside the target's
+    /// range, or if none of its comparisons matters. A comparison matters if neither entrant has
+    /// failed, and if a target on ratios requires it. Such a target has `family = "race"` and
+    /// applies to all comparisons. The verdicts use the same intervals, so they always agree with
+    /// this decision.
     pub fn decided(&self, member: &Member) -> Decided {
         let standings = self.standings(member);
         let rows = member.result.entrants.iter();
@@ -47,8 +48,8 @@ impl Suite {
         }
     }
 
-    /// Returns the comparisons in a race for targets with `family = "race"` that apply to all
-    /// comparisons, by the entrants that they compare.
+    /// Returns each entrant's comparisons in a race, for targets on ratios with `family = "race"`
+    /// that apply to all comparisons. Omits comparisons with a failed entrant.
     fn standings(&self, member: &Member) -> BTreeMap<&str, Standing> {
         let mut standings: BTreeMap<&str, Standing> = BTreeMap::new();
         let counts = |name: &&str| member.result.row(name).is_some();

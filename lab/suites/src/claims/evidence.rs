@@ -13,9 +13,8 @@ const TOLD: usize = 3;
 pub(super) enum Found {
     /// The comparisons of the claim, and the entrants that are unavailable here.
     Parts {
-        /// The comparisons.
         parts: Vec<Part>,
-        /// The entrants that the claim names but that are unavailable here.
+        /// Entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
     /// The claim cannot be decided here.
@@ -27,7 +26,7 @@ pub(super) enum Found {
 /// One comparison of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The compared entrants and the race.
+    /// Description of the comparison, such as its entrants and its race.
     pub label: String,
     /// The interval, or the reason why there is none.
     pub found: Result<Interval, String>,
@@ -45,8 +44,9 @@ impl Part {
         }
     }
 
-    /// Returns the distance of the estimate beyond the range, relative to the nearer end. It is
-    /// negative inside the range, and infinite for a part without an interval.
+    /// Returns the distance of the estimate beyond the range, relative to the nearer end, or
+    /// absolute if that end is 0. It is negative inside the range, and infinite for a part without
+    /// an interval.
     fn excess(&self) -> f64 {
         let Ok(found) = &self.found else {
             return f64::INFINITY;
@@ -78,7 +78,8 @@ impl Part {
     }
 }
 
-/// Returns the verdict on a claim from its parts, with the comparisons that decided it.
+/// Returns the verdict on a claim from its parts, with a text on the comparisons that decided it.
+/// `absent` are the named entrants that are unavailable here.
 pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
     let of = |side: Side| -> Vec<&Part> {
         let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
@@ -114,8 +115,8 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     )
 }
 
-/// Returns the verdict for a claim some of whose cells or entrants could have been run but were
-/// not. The verdict is undecided, unless these could not overturn the given verdict.
+/// Adjusts a verdict for the cells and entrants in `unrun`, which could have been run but were not.
+/// The result is undecided if running them could overturn the verdict.
 pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,

@@ -1,4 +1,4 @@
-//! The claim that fast paths match their stored instruction counts.
+//! The claim that fast paths stay within their stored instruction counts.
 //!
 //! The instructions are counted in the libraries embedded in heapdrome, so the counts are exact.
 
@@ -43,7 +43,8 @@ pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     )
 }
 
-/// Returns whether the stored counts describe the library that was preloaded in the races.
+/// Returns whether every race in which the allocator took part preloaded the counted library; false
+/// if there is no such race.
 fn raced(golden: &Golden, members: &[&Member]) -> bool {
     let digest = golden
         .bytes()

@@ -11,8 +11,8 @@ use crate::entrants::{Available, available, figure_of, mean_over_least, takes_pa
 use crate::figures::missing;
 
 /// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair. With
-/// `least`, returns one mean for each entrant, compared in each race with the other entrant that
-/// has the smallest figure.
+/// `least`, returns one mean for each entrant of `of`. In each race, it is compared with the
+/// entrant of `to` that has the smallest figure.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],
@@ -58,8 +58,8 @@ pub(super) fn means(
     }
 }
 
-/// Returns one mean with its label, or the reason why there is none. Races in which the rival's row
-/// is invalid are omitted. The entrant's own row must be valid in every race in which it took part.
+/// Returns one mean with its label, or the reason why there is none. Races in which no rival has a
+/// valid row are omitted. The entrant's own row must be valid in every race in which it took part.
 fn mean(
     members: &[&Member],
     one: Available<'_>,

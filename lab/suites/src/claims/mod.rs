@@ -18,7 +18,8 @@ pub use decided::Decided;
 pub use evidence::{Part, weigh, without};
 pub use parts::within_rounds;
 
-/// Tests every target and every claim of a suite, if anything of the suite was run.
+/// Tests every target and every claim of a suite. Returns no verdicts if nothing of the suite was
+/// run.
 pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);
     if !members.iter().any(|member| member.cell.starts_with(&own)) {
@@ -62,7 +63,7 @@ impl Suite {
 }
 
 impl Claim {
-    /// Appends a reference to the explanation, if a target is not reached.
+    /// Appends the references in `see`, unless the claim or target holds or cannot be tested.
     fn with_reason(&self, holds: Holds, because: String) -> String {
         match holds {
             Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {
@@ -115,8 +116,8 @@ fn test(suite: &Suite, test: &Test, members: &[&Member], runs: &[MisuseRun]) -> 
     weighed(suite, members, test, found)
 }
 
-/// Returns the verdict on the evidence. The verdict takes into account values and cells that were
-/// not run here.
+/// Returns the verdict on the evidence. Cells and entrants that were not run can make it undecided.
+/// The text also lists swept values that were not run here.
 fn weighed(suite: &Suite, members: &[&Member], test: &Test, found: Found) -> (Holds, String) {
     let holds_for = test.scope().map_or(HoldsFor::All, |scope| scope.holds_for);
     match found {

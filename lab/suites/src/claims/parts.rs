@@ -1,8 +1,8 @@
 //! The comparisons of a claim, and their intervals.
 //!
-//! A claim is one statement, even if it makes many comparisons. Their intervals are simultaneous
-//! with a confidence of 95%, so that a chance deviation in one of many does not contradict the
-//! claim.
+//! A claim is one statement, even if it makes many comparisons. The intervals of these comparisons,
+//! or of those in one race with `family = "race"`, are simultaneous with a confidence of 95%, so
+//! that a chance deviation in one of many does not contradict the claim.
 
 use heapdrome_schema::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
@@ -18,11 +18,10 @@ use crate::tables::{data_ratio, degradation, pair};
 pub(super) struct Compared<'a> {
     /// Registry names of the two entrants.
     pub(super) both: [&'a str; 2],
-    /// The comparison.
     pub(super) part: Part,
 }
 
-/// Compares the figures of some entrants with the figures of others.
+/// Compares the figure of each entrant in `of` with that of each entrant in `to`, race by race.
 pub(super) fn ratios(
     suite: &Suite,
     members: &[&Member],
@@ -41,8 +40,8 @@ pub(super) fn ratios(
     }
 }
 
-/// Compares each entrant of one group with each entrant of another, race by race. If there is
-/// nothing to compare, returns evidence that states this.
+/// Compares each entrant of one group with each entrant of another, race by race. If no entrant of
+/// a group is available, or no race is in the scope, returns evidence that states this.
 pub(super) fn compared<'a>(
     suite: &'a Suite,
     members: &[&Member],
@@ -133,8 +132,8 @@ pub(super) fn shares(
     .within(range)
 }
 
-/// Returns one part for each entrant and race. `rule` receives the number of parts, and returns the
-/// function that computes the interval of each.
+/// Returns one part for each entrant and each race in which it took part. `rule` receives the
+/// number of parts, and returns the function that computes the interval of each.
 fn each<F>(
     suite: &Suite,
     members: &[&Member],
@@ -171,7 +170,7 @@ where
     }
 }
 
-/// Returns the degradation of some entrants.
+/// Returns one part for the degradation of each entrant in `of`.
 pub(super) fn degradations(
     suite: &Suite,
     members: &[&Member],
@@ -226,7 +225,8 @@ pub(super) fn data_ratios(
     }
 }
 
-/// Returns the two cells, and the ratio of the large cell's data to the small cell's.
+/// Returns a race of the large and of the small cell, and the ratio of their data; `None` if a cell
+/// has no race or its size is unknown.
 pub(super) fn sized<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -236,8 +236,8 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// Returns the races in a claim's scope. If there are none, returns evidence that they were not
-/// run.
+/// Returns the races in a claim's scope. If there are none, returns evidence: the cells were not
+/// run, or the claim cannot be tested because no race has one of its values.
 pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -283,8 +283,8 @@ pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Opt
     (!values.is_empty()).then(|| format!("{} {}", values.join(", "), parameter(suite, scope)))
 }
 
-/// Returns the claim's cells that were not run, and its named entrants that could have raced in
-/// these cells but did not.
+/// Returns the claim's cells that were not run, and its named entrants that are available but raced
+/// in none of its cells.
 pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -> Vec<&'a str> {
     let Some(scope) = test.scope() else {
         return Vec::new();
@@ -328,7 +328,7 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
 /// Returns the interval of an estimate that pairs the rounds of one race.
 ///
 /// # Errors
-/// When there are too few rounds. The error describes this in words.
+/// When `found` is `None`, because there are too few rounds. The error describes this in words.
 pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
     let found = found.ok_or_else(few)?;
@@ -339,7 +339,7 @@ pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     })
 }
 
-/// Returns the cell of a member, with its swept value.
+/// Returns the name of a member's cell without the suite, with the swept value if there is one.
 pub(super) fn place(member: &Member) -> String {
     let cell = member.cell.split_once('/').map_or("", |(_, cell)| cell);
     match member.swept {

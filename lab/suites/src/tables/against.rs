@@ -14,7 +14,8 @@ use crate::figures::{missing, of_cell};
 use crate::table_plan::Against;
 
 impl Against {
-    /// Returns the allocator itself, its rivals, and the races of the plan.
+    /// Returns the allocator itself, its rivals, and the races of the plan in which it took part;
+    /// `None` if the allocator is unavailable.
     fn cast<'a>(&'a self, suite: &'a Suite, members: &[&'a Member]) -> Option<Cast<'a>> {
         let (of, _) = available(suite, std::slice::from_ref(&self.of));
         let of = *of.first()?;
@@ -39,7 +40,8 @@ impl Against {
         }
     }
 
-    /// Formats a ratio and, if there is a limit, its position relative to the limit.
+    /// Formats a ratio and, if there are a limit and an interval, its position relative to the
+    /// limit.
     fn tell(&self, pair: &Pair<'_>) -> String {
         let text = ratio(pair);
         match pair.interval().filter(|_| self.below.is_some()) {
@@ -120,7 +122,8 @@ pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Op
 }
 
 /// Returns the standing of the allocator in a race. The target is reached if it is reached for all
-/// rivals, and missed if it is missed for any rival.
+/// rivals, and missed if it is missed for any rival. Returns `None` if there is no rival to compare
+/// with.
 fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>> {
     let compared = pairs(race, cast.of.1, &cast.to, &plan.figure);
     let by_ratio = |one: &&Pair<'_>, other: &&Pair<'_>| one.bare.total_cmp(&other.bare);
@@ -147,8 +150,8 @@ fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>>
 }
 
 /// Makes the table of geometric means over all races, with one row for each rival. If the plan
-/// requires it, the last row compares with the rival with the smallest figure in each race, and the
-/// target applies to this row.
+/// requires it, the last row compares the allocator with the rival that has the smallest figure in
+/// each race, and the target applies to this row.
 pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let mean = |to: &[Available<'_>], comparisons: usize| {

@@ -32,7 +32,8 @@ pub(crate) fn degradation(
     Some(found.scaled(1.0 / data_ratio))
 }
 
-/// Returns the two members of a degradation.
+/// Returns the first race of the large cell and that of the small cell; `None` if either cell has
+/// no race.
 pub(crate) fn pair<'a>(
     suite: &Suite,
     [large, small]: [&str; 2],
@@ -42,7 +43,7 @@ pub(crate) fn pair<'a>(
     Some([first(large)?, first(small)?])
 }
 
-/// Makes the table.
+/// Makes the table of degradations, with one row for each allocator.
 pub(super) fn table(
     suite: &Suite,
     cells: [&String; 2],

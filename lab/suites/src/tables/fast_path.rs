@@ -4,7 +4,8 @@ use heapdrome_libraries::GOLDENS;
 
 use super::{NONE, Parts};
 
-/// Lists every count that has a limit; empty if heapdrome was built without the library.
+/// Makes the table of all instruction counts that have a limit. A count is a dash if heapdrome was
+/// built without the library, or not for x86-64.
 pub(super) fn table() -> Parts {
     let heads = ["allocator", "function", "instructions", "at most"].map(str::to_owned);
     let rows = GOLDENS.iter().map(|golden| {

@@ -18,8 +18,9 @@ use crate::{Entrant, PublishedTable, Suite, misuse};
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
 
-/// Makes every table of a suite that has a row. Each published table follows the measured table to
-/// which it belongs. Returns an empty list if nothing of the suite was run.
+/// Makes every table of a suite that has a row. Each published table follows the measured table
+/// that it names in `after`; those without `after` come last. Returns an empty list if nothing of
+/// the suite was run.
 pub(crate) fn make(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<Table> {
     let mut tables = Vec::new();
     if !members.iter().any(|member| of_suite(suite, member)) {
@@ -103,7 +104,7 @@ fn one(suite: &Suite, plan: &TablePlan, members: &[&Member], runs: &[MisuseRun])
     })
 }
 
-/// Heads, rows and notes.
+/// Heads, rows and notes of a table.
 type Parts = (Vec<String>, Vec<Vec<String>>, Vec<String>);
 
 /// Returns the entrants of a suite that have an allocator, beginning with the document's.
@@ -116,13 +117,15 @@ fn racing(suite: &Suite) -> impl Iterator<Item = (&Entrant, &str)> {
     all.filter_map(|one| Some((one, one.allocator.as_deref()?)))
 }
 
-/// Returns the rule for the comparisons of one race.
+/// Returns the decision rule for comparing every rival of a race with the baseline. The baseline
+/// and its twin do not count as rivals.
 fn rule_of(member: &Member) -> Rule {
     rule(member.result.entrants.len().saturating_sub(2))
 }
 
 /// Formats the ratio of an allocator to the baseline within the rounds. Its interval is included if
-/// there are enough rounds. With `inverse`, the ratio is inverted.
+/// there are enough rounds. With `inverse`, the ratio is inverted. The baseline itself has the
+/// ratio `1`.
 fn ratio_cell(
     member: &Member,
     rule: &Rule,

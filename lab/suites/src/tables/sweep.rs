@@ -78,7 +78,7 @@ pub(super) fn cells(
     Some((heads.collect(), rows, failures(suite, &found)))
 }
 
-/// Makes the table of the maximum over the first runs of each cell.
+/// Makes the table of the maximum of a figure over the first runs of each cell.
 pub(super) fn largest(
     suite: &Suite,
     cells: &[String],
@@ -98,8 +98,8 @@ pub(super) fn largest(
             let own = figure_of(member, allocator, figure)?;
             let known = own.into_iter().filter(|sample| sample.is_finite());
             let largest = known.take(of).reduce(f64::max)?;
-            // Two decimals, as in the documents. Small forms need more decimals to show any
-            // difference.
+            // Two decimals, as in the documents. The values of small forms are below 1 and need
+            // more.
             let shown = largest / unit.size();
             Some(match shown < 1.0 {
                 true => number(shown),

@@ -3,7 +3,8 @@
 /// Content of a cell without a figure.
 pub(crate) const NONE: &str = "-";
 
-/// Formats a figure with four significant digits and no exponent.
+/// Formats a figure with three decimals, or fewer for larger figures. A tiny figure has an
+/// exponent, and one that is not finite is a dash.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();

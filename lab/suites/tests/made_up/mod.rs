@@ -1,6 +1,6 @@
-//! Invented races.
+//! Helpers that invent races.
 
-#![allow(dead_code)] // Each test program uses another part of it.
+#![allow(dead_code)] // Each test program uses a different part.
 
 use heapdrome_schema::{
     Collection, EntrantResult, Machine, Member, Options, Purpose, RaceResult, Role, SCHEMA, Scale,
@@ -159,7 +159,7 @@ pub fn suite(more: &str) -> Suite {
     Suite::read(&text(more)).expect("a suite")
 }
 
-/// Returns the text of that suite's data file.
+/// Returns the data file of [`suite`] as text.
 pub fn text(more: &str) -> String {
     format!("{SUITE}\n{more}")
 }

@@ -1,8 +1,9 @@
-//! Bytes become a trace, which is read to its end: no panic, and memory within a limit.
+//! Turns bytes into a trace and reads the trace to its end. The reader must not panic, and its
+//! memory must stay within a limit.
 //!
-//! Checksums would keep a fuzzer out, so the target computes them. The first byte says what is
-//! done with the whole trace. The rest is pieces: a byte that says what becomes of the piece, its
-//! length, and its content, which becomes the content of a chunk.
+//! Checksums would keep a fuzzer out, so the target computes them. The first byte of the input
+//! contains the flags of the whole trace. A sequence of pieces follows: each has a byte of flags, a
+//! length, and content, which becomes the content of a chunk.
 
 #![no_main]
 
@@ -21,14 +22,15 @@ use zstd::bulk::Compressor;
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum number of bytes that the reader may hold, whatever the trace: its two buffers, and the
-/// records of a chunk, each of which takes a few times its length.
+/// Maximum number of bytes that the reader may hold for any trace: its two buffers, and the records
+/// of one chunk, which take a few times their length in the file.
 const MOST_MEMORY: usize = 64 << 20;
 
-/// Bytes of content after which a trace for the tools ends: they remember its live blocks.
+/// Number of bytes of content after which a trace with the flag [`whole::TOOLS`] gets no further
+/// chunk, because the tools keep its live blocks in memory.
 const MOST_CONTENT: usize = 64 << 10;
 
-/// A line on standard error follows each time this many bytes of input were read.
+/// Number of input bytes between two lines of progress on standard error.
 const TOLD: u64 = 10_000_000;
 
 static READ: AtomicU64 = AtomicU64::new(0);
@@ -38,31 +40,32 @@ thread_local! {
         RefCell::new(Compressor::new(1).expect("memory"));
 }
 
-/// The whole trace: what is done with it.
+/// Flags of the whole trace.
 mod whole {
-    /// Chunks of operations are left unvisited, every other one.
+    /// Visits only every other chunk of operations.
     pub const SKIP: u8 = 1;
-    /// The last byte is missing.
+    /// Removes the last byte of the trace.
     pub const CUT: u8 = 2;
-    /// The pieces are not preceded by a recording.
+    /// Omits the recording, which otherwise precedes the pieces.
     pub const BARE: u8 = 4;
-    /// It is of version 1, which has no stacks.
+    /// Uses version 1 of the format, which has no stacks.
     pub const OLD: u8 = 16;
-    /// It is also summed up, cut, merged with itself and exported, without a limit on memory.
+    /// Also summarizes, cuts, merges and exports the trace, without a limit on memory.
     pub const TOOLS: u8 = 8;
 }
 
-/// A piece: what becomes of it.
+/// Flags of a piece.
 mod piece {
-    /// A chunk of records; else one of operations.
+    /// Makes a chunk of records instead of operations.
     pub const RECORDS: u8 = 1;
-    /// The header declares the bytes as compressed already.
+    /// Stores the content as if it were compressed already.
     pub const COMPRESSED: u8 = 2;
-    /// The length of the content that the header says is wrong.
+    /// Gives the header a wrong length of the content.
     pub const LENGTH: u8 = 4;
-    /// The number of operations is what the content says; else the reader looks at all of it.
+    /// Takes the number of operations from the end of the content.
     pub const COUNT: u8 = 8;
-    /// The content is repeated, up to the limit of a chunk if the highest three bits are set, too.
+    /// Repeats the content up to 32 KiB, or up to the limit of a chunk if the highest three bits
+    /// are set, too.
     pub const REPEATED: u8 = 16;
 }
 
@@ -85,8 +88,9 @@ fn header(mode: u8) -> Vec<u8> {
     bytes
 }
 
-/// Appends a chunk with the right checksums, of a large content if it may be one. Returns the
-/// content's length.
+/// Appends a chunk with correct checksums. If `kind` has the flag `REPEATED`, repeats the content
+/// up to 32 KiB, or with `large` up to the limit of a chunk for some kinds. Returns the content's
+/// length.
 fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: bool) -> usize {
     let mut content = content.to_vec();
     if kind & piece::REPEATED != 0 && !content.is_empty() {
@@ -117,8 +121,8 @@ fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: 
     content.len()
 }
 
-/// Returns the number of operations in a content of operations: none is found by counting alone, so
-/// this is right where each takes two bytes.
+/// Returns the number of operations that a chunk's header claims. Without [`piece::COUNT`], this is
+/// one for every two bytes of content, because a fuzzer does not find the right number by itself.
 fn count(kind: u8, content: &[u8]) -> u32 {
     match (kind & piece::COUNT, content.last_chunk()) {
         (0, _) | (_, None) => (content.len() / 2) as u32,
@@ -202,7 +206,7 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     Ok(())
 }
 
-/// Does everything with a trace that `heapdrome trace` does.
+/// Runs everything that `heapdrome trace` can do on a trace.
 fn tools(trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     let open = || Reader::new(trace);
     let whole = summarize(&mut open()?)?;
@@ -232,7 +236,7 @@ fuzz_target!(|input: &[u8]| {
     if before / TOLD != after / TOLD {
         eprintln!("reader: {after} bytes of input");
     }
-    // As they are, and as the contents of chunks.
+    // Reads the input as a trace, then as flags and pieces of one.
     let _ = read(0, input);
     if let Some((mode, trace)) = trace(input) {
         let _ = read(mode, &trace);

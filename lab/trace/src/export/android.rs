@@ -9,7 +9,7 @@ use super::{Block, Call, Format};
 /// Difference between the addresses of two consecutive blocks. No address is used twice.
 const STEP: u64 = 16;
 
-/// Address of the first block. Not null, which stands for no block.
+/// Address of the first block. It is not 0, because address 0 stands for no block.
 const FIRST: u64 = 0x1000;
 
 pub(super) struct Lines<'a, W> {

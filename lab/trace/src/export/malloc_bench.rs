@@ -2,24 +2,24 @@
 //!
 //! malloc-bench keeps blocks in a table whose length is the maximum number of live blocks, so
 //! numbers of freed blocks are used again. Its format has no number for a block of 0 bytes, and
-//! requires that every other block is freed.
+//! requires that all larger blocks are freed.
 
 use std::io::Write;
 
 use super::{Block, Call, Format};
 use crate::varint::put;
 
-/// Fields of `Tracefile`.
+/// Field numbers of `Tracefile`.
 const LINES: u8 = 1;
 const MAX_SIMULTANEOUS: u8 = 2;
 
-/// Fields of `TraceLine`.
+/// Field numbers of `TraceLine`.
 const MALLOC: u8 = 1;
 const FREE: u8 = 2;
 const REALLOC: u8 = 3;
 const CALLOC: u8 = 4;
 
-/// Functions with an argument for the size of the block that they free.
+/// Functions that take the size of the freed block as an argument.
 const SIZED: [&str; 6] = [
     "free_sized",
     "free_aligned_sized",
@@ -47,7 +47,7 @@ fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a message within another one.
+/// Encodes a message as a field of another message.
 fn nested(field: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![field << 3 | 2];
     put(&mut bytes, content.len() as u64);

@@ -14,7 +14,7 @@ use crate::records::Record;
 
 pub use text::text;
 
-/// A format that contains one process, and no failed calls.
+/// Export format of another tool. It contains one process, and no failed calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Lines of Android's `memory_replay`, and of `record_allocs` in its malloc debug.
@@ -23,14 +23,15 @@ pub enum Foreign {
     MallocBench,
 }
 
-/// Counts of the operations that an export wrote, and of those that its format cannot express.
+/// Numbers of operations that an export wrote, and of those that it omitted because its format
+/// cannot express them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// Operations that were written.
+    /// Number of written operations.
     pub operations: u64,
-    /// Number of calls that returned no block, which are omitted.
+    /// Number of omitted calls that returned no block.
     pub failed: u64,
-    /// Number of frees of blocks that the trace does not know, which are omitted.
+    /// Number of omitted frees of blocks that the trace does not contain.
     pub foreign: u64,
 }
 
@@ -52,7 +53,7 @@ enum Call {
     Resize(Block, Block),
 }
 
-/// Writes the calls of one process.
+/// Writer of one process's calls in an exported format.
 trait Format {
     /// Records the system's ID of a thread.
     fn thread(&mut self, _thread: u32, _tid: u32) {}
@@ -62,7 +63,7 @@ trait Format {
     fn freed(&mut self, _block: Block) {}
     /// Writes a call.
     fn call(&mut self, thread: u32, function: &str, call: &Call) -> std::io::Result<()>;
-    /// Writes the end. `live` are the blocks that were never freed.
+    /// Writes the end of the export. `live` contains the blocks that were never freed.
     fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()>;
 }
 
@@ -110,7 +111,8 @@ fn run<R: Read>(
                 })?;
                 outcome?;
             }
-            // The reader does not count the blocks of chunks that it does not visit.
+            // Other processes are skipped. The reader then does not check the numbers of their
+            // blocks.
             Chunk::Operations(_) => {}
         }
     }

@@ -8,7 +8,8 @@ use crate::operation::{Operation, Step};
 use crate::reader::{Chunk, Reader};
 use crate::records::Record;
 
-/// Writes a trace as text: a line for each operation of every process, or of one.
+/// Writes a trace as text: a line for each record, and for each operation of every process, or only
+/// of `process` if it is given.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.

@@ -1,4 +1,4 @@
-//! Traces are read as they were written, and damaged ones are refused.
+//! Tests that traces are read back as they were written, and that damaged traces are refused.
 
 use crate::support::{generate, recording};
 use heapdrome_trace::{Ending, Operation, Reader, Record, Step, Time, TraceError, VERSION, Writer};
@@ -38,7 +38,7 @@ fn generated_traces_come_back() {
     }
 }
 
-/// Largest numbers of each length of up to four bytes, and their successors.
+/// 1, the largest number of each encoded length of up to three bytes, and its successor.
 const BOUNDARIES: [u64; 7] = [
     1,
     (1 << 7) - 1,

@@ -1,4 +1,4 @@
-//! Reads and writes traces as other crates do.
+//! Tests that read and write traces through the crate's public functions.
 
 mod format;
 mod python;

@@ -1,4 +1,4 @@
-//! Reads traces in another language, by a script that follows the page on the format.
+//! Tests that a Python script that follows `docs/trace-format.md` can read traces.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn kind(operation: &Operation) -> &'static str {
     }
 }
 
-/// Returns the number that the script adds for a step.
+/// Returns the number that the script adds to its checksum for a step.
 fn parts(process: u64, step: &Step) -> u64 {
     let name = &recording().functions[usize::from(step.operation.function())];
     let (size, freed) = match step.operation {

@@ -12,21 +12,21 @@ use crate::support::{chunks, recording};
 
 const OPERATIONS: u32 = 10_000_000;
 
-/// Number of rounds, in each of which both programs run; the fastest run of each counts.
+/// Number of rounds. Both programs run in each round, and the fastest run of each counts.
 const ROUNDS: u32 = 30;
 
 /// Variable that names the files of further traces to measure, separated by colons.
 const TRACES: &str = "TRACES";
 
-/// Mean lengths of the runs of generated traces, whose ends nothing can predict.
+/// Mean lengths of runs of makes or frees in generated traces. The end of a run is unpredictable.
 const RUNS: [u32; 3] = [2, 8, 32];
 
-/// Mean length of runs from which on loading must reach the goal. In shorter ones, mispredicted
-/// jumps alone take as long as all of zstd.
+/// Minimum mean length of runs at which the test limits the time to load a trace. In shorter runs,
+/// mispredicted branches alone take as long as all of zstd.
 const PREDICTABLE: u32 = 32;
 
-/// Returns a trace of many sizes, whose frees mostly take young blocks, and of two threads. Makes
-/// and frees follow each other in runs of this mean length.
+/// Returns a trace of two threads with many sizes. Most freed blocks are young. Makes and frees
+/// follow each other in runs of the mean length `run`.
 fn trace(run: u32) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -59,14 +59,14 @@ fn trace(run: u32) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
-/// Returns how long some work takes.
+/// Returns the duration of `work`.
 fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
 }
 
-/// Adds up everything that is read, so that the compiler cannot omit a part.
+/// Reads a trace and adds up its content, so that the compiler cannot omit a part.
 fn load(trace: &[u8]) -> u64 {
     let mut reader = Reader::new(trace).expect("a trace");
     let mut sum = 0_u64;
@@ -94,7 +94,7 @@ fn decompress(file: &Path) -> Option<()> {
 }
 
 /// Compares loading a trace with decompressing the trace's own frames, and returns the ratio of the
-/// times. `None` where there is no program `zstd`.
+/// times; `None` if zstd is not installed.
 fn compare(name: &str, trace: &[u8]) -> Option<f64> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("frames.zst");
     let (mut operations, mut content, mut frames) = (0.0, 0, Vec::new());
@@ -125,7 +125,7 @@ fn compare(name: &str, trace: &[u8]) -> Option<f64> {
     Some(ratio)
 }
 
-/// Returns the traces that the variable names, with their names.
+/// Returns the traces that [`TRACES`] names, with their names.
 fn further() -> impl Iterator<Item = (String, Vec<u8>)> {
     let names = std::env::var(TRACES).unwrap_or_default();
     let names: Vec<String> = names.split_terminator(':').map(str::to_owned).collect();

@@ -1,4 +1,5 @@
-//! Stacks and sampling: what is read back, what tools keep, and what is refused.
+//! Tests that traces with stacks and sampled traces are read back, that the tools keep stacks, and
+//! that damaged stacks are refused.
 
 use heapdrome_trace::{
     Chunk, Damage, Module, Operation, Reader, Record, Recording, Stack, Step, Time, TraceError,
@@ -56,8 +57,8 @@ fn code(records: &[Record]) -> (Vec<&str>, Vec<&Stack>) {
     (modules.collect(), stacks.collect())
 }
 
-/// Returns a trace of this version whose chunks have these contents. A number of operations of
-/// `None` marks a chunk of records.
+/// Returns a trace of this version whose chunks have these contents. Contents without a number of
+/// operations are records.
 fn raw(version: u16, contents: &[(Option<u32>, &[u8])]) -> Vec<u8> {
     let mut trace = b"hdtrace\n".to_vec();
     trace.extend(version.to_le_bytes());

@@ -7,7 +7,7 @@ use heapdrome_trace::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Returns the recording that the traces of these tests describe.
+/// Returns the description of the recording with which the traces of these tests begin.
 pub fn recording() -> Recording {
     Recording {
         functions: ["malloc", "realloc", "free", "_ZdlPv"]

@@ -1,4 +1,4 @@
-//! Summarizes, cuts, merges and exports traces.
+//! Tests that summarize, cut, merge and export traces.
 
 use heapdrome_trace::{
     Beginning, Chunk, Ending, Foreign, Operation, Process, Reader, Record, Recording, Step,
@@ -156,7 +156,7 @@ fn a_part_makes_what_was_live_at_its_beginning_and_ends_where_it_was_told_to() {
         Operation::Make { size, .. } if step.time == Time(0) => u128::from(size),
         other => panic!("{other:?}"),
     };
-    // A summary adds up in 64 bits; some sizes are as large as those allow.
+    // A summary counts in 64 bits, which the sum of the largest sizes exceeds.
     let sum: u128 = makes.iter().map(size).sum();
     assert!(bytes == sum || sum > u128::from(u64::MAX));
     assert!(!rest.is_empty() && rest.iter().all(|step| step.time.0 < to - from));
@@ -305,8 +305,7 @@ fn lines_for_android_allocate_before_they_free_and_no_address_twice() {
     assert_eq!(used, makes.count());
 }
 
-/// Decodes a message of a protocol buffer: each field's number, with a number or the bytes of the
-/// field.
+/// Decodes a protocol buffer message. Returns each field's number, with its integer or its bytes.
 fn fields(mut bytes: &[u8]) -> Vec<(u8, u64, &[u8])> {
     fn number(bytes: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);

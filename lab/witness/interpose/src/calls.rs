@@ -2,7 +2,7 @@
 
 use crate::slots::Slot;
 
-/// Position of the argument with the size of the requested block.
+/// Argument with the size of the requested block, or the two arguments whose product is the size.
 #[derive(Clone, Copy)]
 pub enum Size {
     First,
@@ -12,7 +12,7 @@ pub enum Size {
     SecondTimesThird,
 }
 
-/// The effect of a function on blocks.
+/// Effect of a function on blocks.
 #[derive(Clone, Copy)]
 pub enum Deed {
     /// Returns a new block.
@@ -22,6 +22,7 @@ pub enum Deed {
     /// Frees the block in the first argument.
     Frees,
     /// Frees the block in the first argument and returns a new block, or fails and does neither.
+    /// For size 0, may free the block and return null.
     Resizes(Size),
     Nothing,
 }
@@ -40,13 +41,13 @@ pub const fn deed(index: usize) -> Deed {
     }
 }
 
-/// A call on its way to the allocator, as [`record`](crate::recording_passages::record) lays it out
-/// on the stack. No function has more than three arguments.
+/// A call on its way to the allocator, as the passages lay it out on the stack. No function has
+/// more than three arguments.
 #[repr(C)]
 pub struct Call {
-    /// The arguments.
+    /// First three argument registers. A function may use fewer.
     pub arguments: [usize; 3],
-    /// The slot of the function.
+    /// The slot of the function. In a timed call, its address plus [`TIMED`](crate::slots::TIMED).
     pub slot: *const Slot,
 }
 

@@ -1,9 +1,8 @@
 //! Reads the processor's counter, if the calling thread may.
 //!
-//! `prctl` can forbid a thread to read the processor's counter: the kernel then kills the process
-//! at the next reading. New threads and child processes inherit the prohibition. So each thread
-//! asks the kernel once before its first reading, except in a sandbox, which may forbid the system
-//! call.
+//! `prctl` can forbid a thread to read the processor's counter: the next reading then raises
+//! SIGSEGV. New threads and child processes inherit the prohibition. So each thread asks the kernel
+//! once before its first reading, except in a sandbox, which may forbid the system call.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,8 +22,8 @@ enum Right {
     Denied = 2,
 }
 
-/// Whether a thread of this process has lost the right. Threads that begin in a sandbox then do not
-/// read the counter.
+/// Whether a thread of this process has lost the right to read the counter. Threads that begin in a
+/// sandbox then do not read it.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the processor's counter.
@@ -36,7 +35,8 @@ pub fn may_read() -> bool {
 
 #[cold]
 fn find() -> bool {
-    // Relaxed: starting a thread makes earlier writes visible to it.
+    // Relaxed: a thread begins with the right of the thread that starts it, and the start makes
+    // that thread's earlier store to `LOST` visible.
     let is_denied = if is_sandboxed() {
         LOST.load(Ordering::Relaxed)
     } else {
@@ -46,9 +46,9 @@ fn find() -> bool {
     !is_denied
 }
 
-/// Records that the calling thread is about to lose or get the right to read the counter. A thread
-/// without the right stamps its calls with the collector's latest beat, so the collector may have
-/// to repair their order.
+/// Records whether the calling thread may read the counter. A thread that is about to lose the
+/// right records it beforehand. A thread without the right stamps its calls with the collector's
+/// latest beat, so the collector may have to repair their order.
 pub fn set(may_read: bool) {
     let right = if may_read {
         Right::Granted
@@ -75,7 +75,8 @@ pub fn clock() -> u64 {
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
-/// Number of tries from which [`calibrate`] determines the maximum duration of a try.
+/// Number of tries from which [`calibrate`] determines the maximum duration of an uninterrupted
+/// try.
 const FIRST_TRIES: usize = 127;
 
 /// Number of tries of which [`calibrate`] takes the mean.
@@ -85,8 +86,9 @@ const TRIES: u64 = 1024;
 /// median is not used, because it may be 0 if the counter advances in long steps.
 const INTERRUPTED: u64 = 4;
 
-/// Returns the ticks that the timing of a call takes itself: the mean of many uninterrupted tries
-/// with a function that does nothing. Returns 0 if the calling thread may not read the counter.
+/// Returns the number of ticks that the timing itself adds to a call: the mean of many
+/// uninterrupted tries with a function that does nothing. Returns 0 if the calling thread may not
+/// read the counter.
 ///
 /// Some processors' counters advance in steps as long as a try. So the median or the minimum of all
 /// tries would be wrong by a part of a step in every call.

@@ -4,8 +4,8 @@ use core::sync::atomic::Ordering;
 
 use crate::own::control;
 
-/// Returns the mean number of requested bytes between two sample points; 0 if every call is
-/// recorded, or no call.
+/// Returns the mean number of requested bytes between two sample points; 0 if every call or no call
+/// is recorded.
 #[inline]
 pub fn sample_bytes() -> u64 {
     // Relaxed: the word does not change after the command has started.

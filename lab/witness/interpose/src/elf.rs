@@ -44,7 +44,8 @@ fn headers(object: &ObjectInfo) -> &[ProgramHeader] {
     if object.headers.is_null() {
         return &[];
     }
-    // SAFETY: the loader guarantees `header_count` headers at `headers` while the object is loaded.
+    // SAFETY: the loader guarantees `header_count` headers at `headers` while the object is loaded,
+    // and every caller passes a loaded object.
     unsafe { core::slice::from_raw_parts(object.headers, usize::from(object.header_count)) }
 }
 
@@ -89,7 +90,8 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
         gnu_hash: core::ptr::null(),
         hash: core::ptr::null(),
     };
-    // SAFETY: the dynamic section of a loaded object ends with an entry of tag zero.
+    // SAFETY: by contract the object stays loaded during the call. Its dynamic section ends with an
+    // entry of tag zero.
     unsafe {
         while (*entry).tag != 0 {
             let address = absolute((*entry).value);
@@ -113,7 +115,8 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
 /// # Safety
 /// `tables` are the tables of an object that is still loaded.
 pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
-    // SAFETY: the tables belong to a loaded object, and have the hash table that each branch reads.
+    // SAFETY: by this function's contract the tables belong to a loaded object. Each branch reads a
+    // hash table whose address was found.
     let symbol = unsafe {
         if !tables.gnu_hash.is_null() {
             by_gnu_hash(tables, name)
@@ -127,12 +130,14 @@ pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
     if symbol.info & 15 != INDIRECT_FUNCTION {
         return Some(address);
     }
-    // SAFETY: a symbol of this type names a function without arguments that returns an address.
+    // SAFETY: a symbol of this type names a function that returns an address. On x86-64 it has no
+    // arguments. An aarch64 function may have arguments that the loader passes, and would find
+    // undefined values here.
     let choose: extern "C" fn() -> usize = unsafe { core::mem::transmute(address) };
     Some(choose())
 }
 
-/// Looks a symbol up in a GNU hash table.
+/// Returns the symbol that defines `name`, from the GNU hash table; `None` if there is none.
 ///
 /// # Safety
 /// `tables` belong to a loaded object and have a GNU hash table.
@@ -140,8 +145,9 @@ unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     let hash = name.bytes().fold(5381_u32, |h, c| {
         h.wrapping_mul(33).wrapping_add(u32::from(c))
     });
-    // SAFETY: the format gives four words, a filter of 64-bit words, the buckets and the chains;
-    // a chain ends with an odd word.
+    // SAFETY: by contract the object is loaded and has the table. The format gives four words, a
+    // filter of 64-bit words, the buckets and the chains. A chain ends with an odd word, and each
+    // of its indexes is within the object's tables.
     unsafe {
         let table = tables.gnu_hash;
         let (buckets, first, filter_words) = (*table, *table.add(1), *table.add(2));
@@ -172,7 +178,7 @@ unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// Looks a symbol up in a System V hash table.
+/// Returns the symbol that defines `name`, from the System V hash table; `None` if there is none.
 ///
 /// # Safety
 /// `tables` belong to a loaded object and have a System V hash table.
@@ -182,7 +188,9 @@ unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
         let high = h & 0xf000_0000;
         (h ^ (high >> 24)) & !high
     });
-    // SAFETY: the format gives two words, the buckets and the chains; a chain ends with zero.
+    // SAFETY: by contract the object is loaded and has the table. The format gives two words, the
+    // buckets and the chains. A chain ends with zero, and each of its indexes is within the
+    // object's tables.
     unsafe {
         let (buckets, chains) = (*tables.hash, tables.hash.add(2 + *tables.hash as usize));
         if buckets == 0 {
@@ -202,14 +210,14 @@ unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// Returns the symbol at `index` if it defines `name` for other objects. Also returns whether only
-/// programs that were linked against an old version of the object may use it.
+/// Returns the symbol at `index` if it defines `name` for other objects, and whether only programs
+/// that were linked against an old version of the object may use it.
 ///
 /// # Safety
 /// `index` is within the tables of a loaded object.
 unsafe fn accept(tables: &Tables, index: u32, name: &str) -> Option<(&'static Symbol, bool)> {
-    // SAFETY: `index` is within the tables of a loaded object, and names in the string table end
-    // with a zero.
+    // SAFETY: by contract `index` is within the tables of a loaded object. Names in its string
+    // table end with a zero.
     unsafe {
         let symbol = &*tables.symbols.add(index as usize);
         let (binding, kind) = (symbol.info >> 4, symbol.info & 15);

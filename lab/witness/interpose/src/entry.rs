@@ -8,9 +8,10 @@
 //! `operator new` may throw through an entry point, and errno and results stay unchanged.
 //!
 //! An object may also pass a call on to another of its functions by a jump, as `operator new` does
-//! to malloc. The second entry point then sees the stack pointer and return address of the first,
-//! which each thread remembers, and does not count the call. A loop that repeats a call from one
-//! place also repeats both values, but enters the same function.
+//! to malloc. Each thread remembers the stack pointer, return address and function of its latest
+//! counted entry. The second entry point sees the same stack pointer and return address, but
+//! another function of the same object, and does not count the call. A loop that repeats a call
+//! from one place also repeats both values, but enters the same function.
 
 use core::mem::offset_of;
 
@@ -27,7 +28,8 @@ const _: () = assert!(offset_of!(Slot, next) == 0 && offset_of!(Slot, low) == 8)
 const _: () = assert!(offset_of!(Slot, span) == 16 && offset_of!(Slot, counter) == 24);
 const _: () = assert!(offset_of!(Slot, counted_next) == 32);
 
-// Adds the requested bytes to the counter at `[r10 + 8]`. Clobbers r8 and rcx.
+// Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. If they are 2^47
+// or more, jumps to label 3 instead. Clobbers r8 and rcx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_bytes {
     ($($into_r8:literal)+) => {
@@ -41,7 +43,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Computes the requested bytes from the arguments: for calloc, `first times second`.
+// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
+// second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -151,7 +154,8 @@ macro_rules! testing {
     };
 }
 
-// Adds the requested bytes to the counter at `[x10 + 8]`. Clobbers x9 to x13.
+// Adds the requested bytes, which `$into_x12` loads, to the counter at `[x10 + 8]`. If they are
+// 2^47 or more, jumps to label 3 instead. Clobbers x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! add_bytes {
     ($($into_x12:literal)+) => {
@@ -169,7 +173,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Computes the requested bytes from the arguments: for calloc, `first times second`.
+// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
+// second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

@@ -7,7 +7,7 @@
 use crate::kernel;
 use crate::system;
 
-/// A part of the address space.
+/// Range of addresses, from `low` up to but excluding `high`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Extent {
@@ -50,7 +50,8 @@ pub fn find(pointer: usize, local: usize) -> Option<Extent> {
     found
 }
 
-/// Copies bytes that may not be mapped. Returns the number of copied bytes.
+/// Copies bytes of memory that might be unmapped, from at most 17 pages. Returns the number of
+/// bytes copied before the first unmapped page.
 ///
 /// # Safety
 /// The target has room for `length` bytes.
@@ -69,7 +70,7 @@ pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> u
     unsafe { kernel::copy(target, &parts[..count]) }
 }
 
-/// Calls `visit` with each mapping of this process and its name.
+/// Calls `visit` with each mapping of this process that can be read and written, and its name.
 fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
     let mut line = [0_u8; LINE];
     let mut length = 0;

@@ -1,7 +1,8 @@
 //! Behaviour of an entry point if no later library defines its function.
 //!
-//! Without this library, the program could not have been linked, or would have found the function
-//! missing. Usually the caller's reference is weak.
+//! A program usually refers to such a function by a weak reference. Without this library, the
+//! program would find the function missing. With it, the program finds the entry point, which
+//! therefore needs a replacement for the function.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -48,7 +49,7 @@ fn or_abort(pointer: *mut c_void) -> *mut c_void {
 }
 
 unsafe extern "C" fn release(pointer: *mut c_void) {
-    // SAFETY: the caller passes a block that one of these functions returned.
+    // SAFETY: the caller passes a block of the allocator that serves malloc, or null.
     unsafe { free(pointer) }
 }
 

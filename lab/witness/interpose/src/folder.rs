@@ -77,6 +77,7 @@ pub fn has(name: &[u8]) -> bool {
 }
 
 /// Maps a file of this library's folder, shared. If `new`, creates the file, which must not exist.
+/// Returns `None` on failure, and then removes the new file.
 pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     let mut path = [0_u8; PATH_BYTES];
     beside(name, &mut path)?;
@@ -150,7 +151,7 @@ fn exceeds_limit(length: usize) -> bool {
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
 }
 
-/// Returns the decimal digits of a number, which it writes into `digits`.
+/// Writes the decimal digits of a number to the end of `digits`, and returns them.
 pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut first = digits.len();
     loop {
@@ -183,7 +184,8 @@ struct Folder<'a> {
     length: Option<usize>,
 }
 
-/// Writes the path of this library's folder, with its last slash, and returns its length.
+/// Writes the path of this library's folder, with its last slash, to `path`. Returns its length;
+/// `None` if the path is unknown or too long.
 fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
     let mut folder = Folder { path, length: None };
     // SAFETY: `visit` casts the data back to the type of `folder`.

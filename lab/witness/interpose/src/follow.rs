@@ -1,4 +1,5 @@
-//! Follows blocks, in the second mode of the library: every counted call passes through here.
+//! Follows blocks, in the second mode of the library: every counted call runs through [`follow`],
+//! except calls to the C++ runtime, which calls malloc.
 //!
 //! Sizes, live bytes and the freeing thread are counted, and each call is timed. The call adds a
 //! frame to the stack. Assembly describes the frame to the unwinder, so exceptions of `operator
@@ -94,7 +95,8 @@ pub unsafe extern "C" fn follow() {
     )
 }
 
-/// Removes the block that a call frees from the live blocks, and returns the function to call.
+/// Prepares a call: if it frees or resizes a block, removes that block from the live blocks.
+/// Returns the address of the function to call.
 extern "C" fn before(call: &mut FollowedCall) -> usize {
     let old = match deed(slots::index(call.call.slot)) {
         Deed::Frees | Deed::Resizes(_) => forget(call.call.arguments[0]),
@@ -102,7 +104,7 @@ extern "C" fn before(call: &mut FollowedCall) -> usize {
     };
     call.old_size = old.map_or(0, |block| block.size + 1);
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
-    // SAFETY: the entry point has stored the address of its slot in `call.slot`.
+    // SAFETY: `follow` has stored the address of the entry point's slot in `call.slot`.
     let next = unsafe { (*call.call.slot).target() };
     call.began = now();
     next
@@ -135,8 +137,9 @@ fn note(address: usize, size: u64) {
     live(address, Block { size, thread });
 }
 
-/// Counts a block as live. The sum is signed, because a forked child may lack a block that another
-/// thread of its parent was about to add.
+/// Counts a block as live. The sum of live bytes is signed, because it may become negative in a
+/// forked child. If another thread forks between the two steps below, the child's table has a block
+/// that its sum lacks.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {
@@ -148,8 +151,9 @@ fn live(address: usize, block: Block) {
     }
 }
 
-/// Removes a block from the live blocks. Precedes the call that frees the block, because another
-/// thread may get the address immediately afterwards.
+/// Removes the block at `address` from the live blocks, and returns it; `None` if it was not
+/// followed. Runs before the call that frees the block, because another thread may get the address
+/// as soon as the block is freed.
 fn forget(address: usize) -> Option<Block> {
     let block = shadow::take(address)?;
     let followed = record::followed();

@@ -86,8 +86,8 @@ const AT_FDCWD: usize = -100_isize as usize;
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel changes only the three registers that are declared as outputs, and memory
-    // that the arguments name.
+    // SAFETY: by contract the arguments are valid. The kernel changes only the three registers that
+    // are declared as outputs, and memory that the arguments name.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -114,8 +114,8 @@ pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel changes only the register of the result, and memory that the arguments
-    // name.
+    // SAFETY: by contract the arguments are valid. The kernel changes only the register of the
+    // result, and memory that the arguments name.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -179,8 +179,8 @@ pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
     unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Copies parts of this process's memory, which may not be mapped. Returns the number of bytes
-/// before the first part that is not mapped. A part consists of an address and a length.
+/// Copies parts of this process's memory that might be unmapped. Returns the number of bytes before
+/// the first unmapped part. A part consists of an address and a length.
 ///
 /// # Safety
 /// The target has room for the bytes of all parts.
@@ -241,7 +241,8 @@ pub fn fallocate(file: c_int, length: usize) -> bool {
 pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
     let (protection, flags) = (PROT_READ_WRITE as usize, flags as usize);
     let arguments = [0, length, protection, flags, file as isize as usize, 0];
-    // SAFETY: a new mapping changes no existing memory.
+    // SAFETY: the kernel chooses the address, because no caller passes MAP_FIXED. A new mapping
+    // there changes no existing memory.
     let address = unsafe { call(number::MMAP, arguments) };
     if is_error(address) {
         core::ptr::null_mut()
@@ -347,7 +348,7 @@ pub fn yield_to_others() {
     unsafe { call(number::SCHED_YIELD, [0; 6]) };
 }
 
-/// Sleeps for less than a second.
+/// Sleeps for this many nanoseconds, which must be less than a second.
 pub fn sleep(nanoseconds: u64) {
     let time = [0, nanoseconds];
     // SAFETY: the kernel reads two words and writes none.

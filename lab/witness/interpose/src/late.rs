@@ -13,7 +13,8 @@ use crate::system::{self, LinkMap, ObjectInfo, ProgramHeader, Visit};
 
 const MAGIC: [u8; 4] = *b"\x7fELF";
 
-/// The last object that was loaded with the program. It is never unloaded.
+/// The last object of the loader's list when this library's constructor ran. It is never unloaded,
+/// unless an earlier constructor loaded it.
 static LAST: AtomicPtr<LinkMap> = AtomicPtr::new(null_mut());
 
 /// The leading fields of a 64-bit ELF file.
@@ -29,9 +30,10 @@ struct FileHeader {
     program_header_count: u16,
 }
 
-/// Stores the last object that was loaded with the program.
+/// Stores in `LAST` the last object that was loaded with the program.
 pub fn begin() {
-    // SAFETY: the loader fills its list before constructors run, and no other thread runs yet.
+    // SAFETY: the loader fills its list before constructors run. The code assumes that threads of
+    // earlier constructors do not load or unload objects now.
     unsafe {
         let mut last = system::_r_debug.objects;
         while !last.is_null() && !(*last).next.is_null() {
@@ -44,7 +46,8 @@ pub fn begin() {
 /// Returns whether any object that was loaded after the program's start is still loaded.
 pub fn any() -> bool {
     let last = LAST.load(Ordering::Acquire);
-    // SAFETY: an object that was loaded with the program stays in the list.
+    // SAFETY: `LAST` stays in the list, if no earlier constructor loaded it. Only a forked child
+    // with one thread calls this function, so no other thread changes the list.
     !last.is_null() && !unsafe { (*last).next }.is_null()
 }
 
@@ -55,8 +58,9 @@ pub fn any() -> bool {
 /// The process has one thread, and `data` has the type that `visit` expects.
 pub unsafe fn each(visit: Visit, data: *mut c_void) {
     let mut object = LAST.load(Ordering::Acquire);
-    // SAFETY: no other thread changes the list. The list may contain an object that a thread of the
-    // parent had already unmapped and was about to remove; `describe` skips it.
+    // SAFETY: the process has one thread, so no other thread changes the list. By contract `data`
+    // has the type that `visit` expects. The list may contain an object that a thread of the parent
+    // had already unmapped and was about to remove; `describe` skips it.
     unsafe {
         while !object.is_null() {
             object = (*object).next;

@@ -1,4 +1,4 @@
-//! Layout of the record that one program of one process leaves, in a shared mapping.
+//! Layout of the record that the library keeps of one program of one process, in a shared mapping.
 //!
 //! The library writes the record, and the tracer reads it. Both compile this file.
 
@@ -51,7 +51,7 @@ pub const FUNCTIONS: [&str; 34] = [
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// Name of a file beside the library that makes the library follow every block.
+/// Name of a file whose presence beside the library makes the library follow every block.
 pub const FOLLOW: &str = "follow";
 
 /// Number of classes of block sizes: one for each number of binary digits.
@@ -64,17 +64,17 @@ pub const MALLOC: usize = 0;
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Calls that were passed on, except calls that the serving object made itself.
+    /// Number of calls that were passed on, except calls that the serving object made itself.
     pub calls: u64,
-    /// Bytes that these calls requested. A request of 2^47 bytes or more, which exceeds every
-    /// address space, is not added.
+    /// Number of bytes that these calls requested. A request of 2^47 bytes or more, which exceeds
+    /// every address space, is not added.
     pub bytes: u64,
-    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if
-    /// the function was never called.
+    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if no
+    /// object was found for the function, or the record has no room for the object.
     pub object: u64,
 }
 
-/// Blocks of one size.
+/// Requested blocks whose sizes have the same number of binary digits.
 #[repr(C)]
 pub struct SizeCount {
     /// Number of blocks that were requested.
@@ -101,11 +101,11 @@ pub struct Followed {
     pub live: AtomicI64,
     /// Maximum number of live bytes at one time.
     pub peak: AtomicI64,
-    /// Blocks that were freed or resized.
+    /// Number of blocks that were freed or resized.
     pub frees: AtomicU64,
-    /// Freed or resized blocks that another thread had requested.
+    /// Number of freed or resized blocks that another thread had requested.
     pub freed_by_others: AtomicU64,
-    /// Timed calls, except interrupted ones.
+    /// Number of timed calls, except interrupted ones.
     pub timed: AtomicU64,
     /// Ticks of the processor's counter that the timed calls took.
     pub ticks: AtomicU64,
@@ -117,7 +117,7 @@ pub struct Followed {
     pub sizes: [SizeCount; SIZES],
 }
 
-/// One program of one process.
+/// Record of one program of one process.
 #[repr(C)]
 pub struct Record {
     /// [`MAGIC`].
@@ -127,7 +127,8 @@ pub struct Record {
     /// Object whose malloc the loader finds first: its index in `objects` plus one; 0 if that is
     /// the counting library, which is the normal case.
     pub first_malloc: u64,
-    /// Number of used places in `objects`.
+    /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for
+    /// some.
     pub objects_used: u64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],
@@ -135,6 +136,6 @@ pub struct Record {
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,
-    /// Number of attempts to trace a process that the kernel refused.
+    /// Number of times that the kernel refused to let this program trace a process.
     pub refused_traces: u64,
 }

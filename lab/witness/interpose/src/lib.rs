@@ -6,8 +6,9 @@
 //! which the library was loaded. So they outlive the process, however it ends.
 //!
 //! A call is attributed to the object to which it is passed on. It does not count if that object
-//! itself made the call. So a call to the C++ runtime's `operator new`, which calls malloc, counts
-//! as one call to the allocator. A call to the allocator's own `operator new` counts as one, too.
+//! itself made the call, except for glibc, whose own calls count. A call to the C++ runtime's
+//! `operator new`, which calls malloc, counts once for the runtime and once for the allocator. A
+//! call to the allocator's own `operator new` counts once.
 //!
 //! In a second mode, [`follow`], the library also records sizes, live bytes and times. In a third
 //! mode, [`recording`], it counts nothing. Instead it writes every call, or a sample of the calls
@@ -78,8 +79,9 @@ extern "C" fn end() {
 
 extern "C" fn begin() {
     resolve::begin();
-    // SAFETY: the handlers only write to this library's own atomics. A child that runs no handlers,
-    // such as a child of vfork, counts in its parent's record.
+    // SAFETY: the handlers may run at every fork, and this library is never unloaded, because it
+    // was preloaded. A child that runs no handlers, such as a child of vfork, counts in its
+    // parent's record.
     unsafe {
         system::__register_atfork(
             Some(rings::before_fork),

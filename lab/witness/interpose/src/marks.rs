@@ -1,9 +1,9 @@
 //! Marks the addresses of sampled blocks: one bit for each 8 bytes of address space.
 //!
-//! A bit belongs to the owner of the block that begins there. It is set before a function returns
-//! the block, and cleared before the allocator is called to free the block. So no other thread can
-//! own the address in the meantime. Operations are atomic only because neighbouring blocks share a
-//! word. A forked child inherits the bits with the blocks.
+//! A bit belongs to the owner of the block that begins at its address. It is set before a function
+//! returns the block, and cleared before the allocator is called to free the block. So no other
+//! thread can own the address in the meantime. Operations are atomic only because neighbouring
+//! blocks share a word. A forked child inherits the bits with the blocks.
 //!
 //! Most frees are of blocks without a mark. A filter of one byte for many addresses shows that
 //! without a look at the bits, which lie in as many cache lines as the blocks.
@@ -67,7 +67,8 @@ pub fn is_on() -> bool {
     !DIRECTORY.load(Ordering::Acquire).is_null()
 }
 
-/// Sets the bit of an address; false if there is no memory for it.
+/// Sets the bit of an address. Returns false if the address has no bit, or there is no memory for
+/// the bit.
 pub fn set(address: usize) -> bool {
     let Some(chunk) = chunk(address) else {
         return false;
@@ -124,32 +125,37 @@ fn chunk(address: usize) -> Option<&'static AtomicPtr<AtomicU32>> {
     Some(unsafe { &*directory.add(address >> CHUNK_BITS) })
 }
 
-/// Returns the word that contains an address's bit, and that bit.
+/// Returns the word that contains an address's bit, and that bit as a mask; `None` if the word is
+/// not mapped.
 fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
     let words = chunk(address)?.load(Ordering::Acquire);
     if words.is_null() {
         return None;
     }
     let index = (address >> GRANULE_BITS) % (WORDS << WORD_BITS);
-    // SAFETY: a chunk has `WORDS` words and is never unmapped.
+    // SAFETY: a chunk has `WORDS` words and is never unmapped, and `index >> WORD_BITS` is below
+    // `WORDS`.
     Some((
         unsafe { &*words.add(index >> WORD_BITS) },
         1 << (index % (1 << WORD_BITS)),
     ))
 }
 
-/// Stores a new mapping in the directory. Unmaps it if another thread was first.
+/// Stores a new mapping at `place`. Unmaps it if another thread was first.
 fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
     // Release: pairs with the acquire of threads that look the mapping up, so they see its zeros.
+    // On aarch64, the passage of free needs no acquire, because its loads depend on the loaded
+    // address.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
-        // SAFETY: `fresh` was just mapped with this length, and no other thread has seen it.
+        // SAFETY: every caller has just mapped `fresh` with this length, and no other thread has
+        // seen it.
         unsafe { kernel::unmap(fresh.cast(), length) };
     }
 }
 
-/// Maps zeros that take no memory until they are written. Returns `None` if system calls may be
-/// forbidden.
+/// Maps zeros that take no memory until they are written. Returns `None` if the mapping fails, or
+/// system calls may be forbidden.
 fn map(length: usize) -> Option<*mut c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     if is_sandboxed() {

@@ -1,4 +1,6 @@
 //! State that the threads of this process share while it is recorded.
+//!
+//! An image is one program that runs in one process. It is identified by [`Ring::image`].
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +20,7 @@ pub struct Own {
     pid: AtomicU32,
     /// [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     state: AtomicU32,
-    /// Not 0 while a thread is getting a ring.
+    /// Not 0 while a thread holds the lock on the rings.
     pub locked: AtomicU32,
     /// The rings of this process, linked by [`Ring::next`].
     pub rings: AtomicPtr<Ring>,
@@ -26,13 +28,13 @@ pub struct Own {
     pub cursor: AtomicPtr<Ring>,
     /// Number of rings that this process has created.
     pub made: AtomicU32,
-    /// Not 0 if this process has written its mappings.
+    /// Not 0 if this process has written the list of its memory mappings to a file.
     pub mapped: AtomicU32,
 }
 
 /// State in which this process has no image yet.
 pub const NEW: u32 = 0;
-/// State in which one thread of this process has a ring.
+/// State in which only one thread of this process has had a ring.
 pub const ALONE: u32 = 1;
 
 impl Own {
@@ -46,7 +48,8 @@ impl Own {
 
     /// Records that a thread has got a ring.
     pub fn has_opened(&self) {
-        // Relaxed: see `state`. The number never overflows to 0.
+        // Relaxed: see `state`. A thread adds only while it reads at most ALONE, so the number
+        // stays small and never overflows to 0.
         if self.state.load(Ordering::Relaxed) <= ALONE {
             self.state.fetch_add(1, Ordering::Relaxed);
         }
@@ -86,7 +89,8 @@ pub fn state() -> u32 {
     own().map_or(NEW, Own::state)
 }
 
-/// Returns the number in the name of this process's PID namespace: `pid:[4026531836]`.
+/// Returns the number of this process's PID namespace, such as 4026531836 for `pid:[4026531836]`; 0
+/// if it cannot be read.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
@@ -104,7 +108,8 @@ pub fn namespace() -> u64 {
 }
 
 /// Returns the ID of the calling thread; 0 in a child of vfork, which runs as a thread of its
-/// parent. No thread has the ID 0, so the thread of such a ring is never mistaken for an ended one.
+/// parent. The kernel has no thread 0, and never reports it as ended. So a ring with the ID 0 is
+/// not taken for the ring of an ended thread.
 pub fn tid() -> u32 {
     if is_child_of_vfork() {
         0
@@ -113,13 +118,16 @@ pub fn tid() -> u32 {
     }
 }
 
-/// Returns the ID of this process in the recording; 0 before [`begin_image`].
+/// Returns the ID of this process in the recording; 0 before [`begin_image`] or
+/// [`begin_unknown_image`].
 pub fn pid() -> u32 {
-    // Relaxed: it is written under the lock on the rings, or before a second thread can read it.
+    // Relaxed: no other memory depends on the ID. It is written under the lock on the rings, or
+    // before a second thread can read it.
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 
-/// Returns whether the caller is a child of vfork, which uses the recorded process's memory.
+/// Returns whether the caller is a child of vfork, which uses the recorded process's memory. Also
+/// returns true while [`pid`] is 0.
 pub fn is_child_of_vfork() -> bool {
     kernel::process() != pid()
 }
@@ -145,7 +153,8 @@ pub fn begin_unknown_image() {
 /// Returns whether system calls of the calling thread may be forbidden, so that this library makes
 /// none for it.
 pub fn is_sandboxed() -> bool {
-    // Relaxed: the thread that sets it makes the call that forbids the others.
+    // Relaxed: a thread sets the flag before the system call that enters the sandbox. If the call
+    // also binds other threads, the kernel's locks order the flag before that.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

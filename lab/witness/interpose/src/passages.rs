@@ -1,9 +1,10 @@
 //! Passages: the code that calls run through if a recording samples blocks or takes stacks.
 //!
-//! A call that is not recorded jumps to the allocator after a few instructions, and returns
-//! directly to its caller. Before the jump, a call that requests a block counts the requested bytes
-//! down, and a free tests whether the block is sampled. If every block is recorded, the stack of
-//! every call that requests a block may be recorded.
+//! If blocks are sampled, a call that is not recorded jumps to the allocator after a few
+//! instructions, and returns directly to its caller. Before the jump, a call that makes a block
+//! counts the requested bytes down, and a free tests whether the block is sampled. Every resize
+//! runs through [`consider`]. If every block is recorded, every call that requests a block runs
+//! through [`consider`], because its stack may be recorded.
 
 use core::mem::offset_of;
 
@@ -41,7 +42,8 @@ pub fn passage(index: usize) -> Option<usize> {
     })
 }
 
-// A passage that counts down the requested bytes, which are in rcx. May clobber r8 and rax.
+// A passage that counts down the requested bytes, which `$into_rcx` loads into rcx. Clobbers rcx
+// and r10; `product` also clobbers r8.
 #[cfg(target_arch = "x86_64")]
 macro_rules! countdown {
     ($name:ident, $($into_rcx:literal)+) => {
@@ -202,7 +204,8 @@ unsafe extern "C" fn consider() {
     )
 }
 
-// A passage that counts down the requested bytes, which are in x12. May clobber x9 to x13.
+// A passage that counts down the requested bytes, which `$into_x12` loads into x12. Clobbers x9,
+// x10, x12 and x17; `product` also clobbers x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! countdown {
     ($name:ident, $($into_x12:literal)+) => {

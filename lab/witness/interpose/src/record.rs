@@ -9,7 +9,7 @@ use crate::kernel;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::ring::CONTROL;
 
-/// Record in which calls are counted; null until the first call.
+/// Record in which calls are counted; null until it is created.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
 
 /// 0 if there is no record, 1 while a thread creates it, 2 when it is complete.
@@ -18,8 +18,9 @@ static STATE: AtomicU32 = AtomicU32::new(0);
 /// Record in memory for processes that cannot create a file, so that counting never fails.
 struct Private(core::cell::UnsafeCell<core::mem::MaybeUninit<Record>>);
 
-// SAFETY: the value is only used through a raw pointer. Its fields are written atomically, or by
-// the one thread that claimed an index of `objects`.
+// SAFETY: the value is only used through a raw pointer. Its counts are written atomically. Its
+// other fields are written by the thread that creates the record, binds a function or has claimed
+// an index of `objects`.
 unsafe impl Sync for Private {}
 
 static PRIVATE: Private = Private(core::cell::UnsafeCell::new(core::mem::MaybeUninit::zeroed()));
@@ -42,11 +43,13 @@ pub fn current() -> *mut Record {
 }
 
 /// Begins a new record in a child that has just been forked, with the contents of the parent's
-/// record except the counts. Returns the parent's record and the new one, if both exist.
+/// record except the counts. Returns the parent's record and the new one. Returns `None` if the
+/// parent has no record, or if parent and child both use the record in memory.
 pub fn renew() -> Option<(*mut Record, *mut Record)> {
     let old = RECORD.load(Ordering::Acquire);
     if old.is_null() {
-        // Another thread of the parent was creating the record.
+        // The parent has no record, or another of its threads was creating one. So the first use in
+        // the child creates a record.
         STATE.store(0, Ordering::Release);
         return None;
     }
@@ -55,7 +58,9 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
     if new == old {
         return None;
     }
-    // SAFETY: both records are mapped and do not overlap, and the child has one thread.
+    // SAFETY: both records are mapped and do not overlap, and the child has one thread. Threads of
+    // the parent may still add objects to the old record, so a path that they are writing may be
+    // copied in part.
     unsafe {
         (*new).first_malloc = (*old).first_malloc;
         (*new).objects_used = (*old).objects_used;
@@ -69,7 +74,7 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
         to.peak.store(live, Ordering::Relaxed);
         let calibration = from.calibration.load(Ordering::Relaxed);
         to.calibration.store(calibration, Ordering::Relaxed);
-        // Counts the unmapping of the parent's record, which the child does next.
+        // Count the unmapping of the parent's record, which the child does next.
         to.own.munmap.store(1, Ordering::Relaxed);
     }
     Some((old, new))
@@ -88,7 +93,7 @@ pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
     of(&followed().own).fetch_add(1, Ordering::Relaxed);
 }
 
-/// Purpose for which the library follows calls.
+/// Mode of the library, which determines the handling of every call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
@@ -96,11 +101,12 @@ pub enum Mode {
     Counting = 1,
     /// Counts calls and follows every block.
     Following = 2,
-    /// Writes calls into rings, and keeps no record.
+    /// Writes calls into rings instead of counting them.
     Recording = 3,
 }
 
-/// Returns the mode that a file in this library's folder requests. Looked up once.
+/// Returns the mode that a file in this library's folder requests; [`Mode::Counting`] if there is
+/// none. Looks for the file only once.
 pub fn mode() -> Mode {
     static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;
@@ -132,10 +138,10 @@ fn find_mode() -> Mode {
     }
 }
 
-/// Unmaps a record. The record's file remains.
+/// Unmaps a record, except the one in memory. The record's file remains.
 ///
 /// # Safety
-/// Nothing refers to the record any longer.
+/// `record` comes from [`renew`], and nothing refers to it any longer.
 pub unsafe fn discard(record: *mut Record) {
     if record != PRIVATE.0.get().cast() {
         // SAFETY: nothing refers to the record any longer, and it was mapped with this length.
@@ -149,7 +155,8 @@ fn create() -> *mut Record {
     let name = folder::decimal(process.into(), &mut digits);
     let mapped = folder::map(name, true, size_of::<Record>());
     let record = mapped.unwrap_or(PRIVATE.0.get().cast()).cast::<Record>();
-    // SAFETY: the record is mapped writable and zeroed, and no other thread knows it yet.
+    // SAFETY: the record is mapped writable. No other thread knows it yet, or the process is a
+    // forked child with one thread.
     unsafe {
         (*record).process = u64::from(process);
         addr_of_mut!((*record).magic).write_volatile(MAGIC);
@@ -161,11 +168,12 @@ fn create() -> *mut Record {
 /// the record has no room.
 ///
 /// # Safety
-/// `record` comes from [`current`].
+/// `record` comes from [`current`] or [`renew`].
 pub unsafe fn name_object(record: *mut Record, path: &[u8]) -> u64 {
     let path = &path[..path.len().min(PATH_BYTES - 1)];
     // SAFETY: the record stays mapped, and only the thread that claimed an index writes that path.
-    // If two threads name one object concurrently, the record contains it twice, which is harmless.
+    // Another thread may compare a path that is still being written. If two threads name one object
+    // concurrently, the record may contain it twice, which is harmless.
     unsafe {
         let used = AtomicU64::from_ptr(addr_of_mut!((*record).objects_used));
         let known = (used.load(Ordering::Acquire) as usize).min(OBJECTS);

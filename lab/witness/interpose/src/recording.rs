@@ -110,7 +110,7 @@ extern "C" fn before<const INDEX: usize>(address: usize) {
     }
 }
 
-/// Records that a block is freed or about to be resized.
+/// Records that a block is about to be freed or resized.
 #[inline(always)]
 pub fn push_freed(index: usize, address: usize) {
     let stamp = stamp(fenced_ticks);
@@ -148,7 +148,7 @@ extern "C" fn large_after<const INDEX: usize>(call: &TimedCall, result: usize) -
 
 /// Result of a call that requests a block.
 pub struct Returned {
-    /// The processor's counter.
+    /// The processor's counter after the call.
     pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,
@@ -169,7 +169,8 @@ impl Returned {
     }
 }
 
-/// Converts the `result` of a call. Returns `None` if the call requests no block.
+/// Converts the `result` of a call into a [`Returned`]. Returns `None` if the call requests no
+/// block.
 #[inline(always)]
 pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     let stamp = stamp(ticks);
@@ -204,7 +205,7 @@ pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
     push(event(code, index, block, size, stamp));
 }
 
-/// Returns the alignment that a call requests.
+/// Returns the alignment that a call requests, if its function has one.
 const fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
     match index {
         // memalign, aligned_alloc

@@ -1,4 +1,5 @@
-//! Passages: the code that calls run through if every call is recorded.
+//! Passages: the code that calls run through if every call is recorded. Calls whose stack may be
+//! recorded run through [`crate::passages`] instead.
 //!
 //! A timed call runs through the same code, with readings of the processor's counter before and
 //! after it.
@@ -29,8 +30,8 @@ macro_rules! read_counter {
     };
 }
 
-// Counts a call towards the next timed call. Sets the condition "lower" if this call is to be
-// timed. Clobbers x9 and x10.
+// Counts a call towards the next timed call. Sets the condition "lower" if the countdown has ended,
+// so that `is_timed` decides about this call. Clobbers x9 and x10.
 #[cfg(target_arch = "aarch64")]
 macro_rules! count_down {
     () => {

@@ -22,7 +22,7 @@ use crate::timing;
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
     name: &'static str,
-    /// Whether the search includes objects before this library.
+    /// Whether the search includes this library and the objects before it.
     from_start: bool,
     passed_self: bool,
     found: Option<Found>,
@@ -65,7 +65,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     if !eligible {
         return 0;
     }
-    // SAFETY: the object is loaded, and the loader's lock keeps it loaded meanwhile.
+    // SAFETY: the object is loaded. It stays loaded meanwhile: the loader holds its lock, or this
+    // is a forked child with one thread.
     let address =
         unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
     let Some(address) = address else { return 0 };
@@ -104,7 +105,8 @@ fn fill(index: usize) {
     match search(FUNCTIONS[index], false) {
         Some(found) => bind(index, &found),
         None => {
-            // The replacement calls another function of this library, which counts the call.
+            // Nearly every replacement calls another function of this library, which counts the
+            // call, so this slot has no counter.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
@@ -164,7 +166,8 @@ fn bind(index: usize, found: &Found) {
 /// not counted.
 fn counter(index: usize, path: &[u8], counted: bool) -> usize {
     let record = record::current();
-    // SAFETY: the record stays mapped, and all uses of its counters are atomic.
+    // SAFETY: the record stays mapped, and all uses of its counters are atomic. If several threads
+    // bind a function at the same time, each stores an index of the same path in `object`.
     unsafe {
         (*record).functions[index].object = record::name_object(record, path);
         let counter = addr_of_mut!((*record).functions[index].calls);
@@ -183,8 +186,8 @@ fn contains(path: &[u8], part: &[u8]) -> bool {
     path.windows(part.len()).any(|window| window == part)
 }
 
-/// Begins the record of this process. It shows which object serves malloc, and whether the loader
-/// finds this library's malloc first.
+/// Begins the record or the recording of this process. A record shows which object serves malloc,
+/// and whether the loader finds this library's malloc first.
 ///
 /// Binds every function that is defined by now. Functions of objects that are loaded later are
 /// bound by their first call, or in a forked child by [`bind_late`].
@@ -205,15 +208,15 @@ pub fn begin() {
         return;
     }
     let record = record::current();
-    // SAFETY: the record stays mapped, and no other thread runs while constructors do.
+    // SAFETY: the record stays mapped, and only this function, which runs once, writes the field.
     unsafe {
         let place = record::name_object(record, &first.path[..first.path_length]);
         (*record).first_malloc = place;
     }
 }
 
-/// Binds, in a child that was just forked, the functions that only objects loaded after the
-/// program's start define. The first call to such a function would wait for the loader's lock,
+/// In a child that was just forked, binds the functions that are defined only by objects loaded
+/// after the program's start. The first call to such a function would wait for the loader's lock,
 /// which a thread of the parent may have held.
 fn bind_late() {
     if !late::any() {
@@ -233,7 +236,7 @@ fn bind_late() {
     }
 }
 
-/// Begins separate counts in a forked child.
+/// Begins a separate record or recording in a forked child.
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };

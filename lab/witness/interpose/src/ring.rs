@@ -42,9 +42,10 @@ pub mod code {
     /// The entry's address is the ID of the thread that writes the following entries. Its detail is
     /// the processor's counter.
     pub const THREAD: u8 = WHOLE;
-    /// The detail is the processor's counter, of which the next entry has only the lowest bits.
+    /// The detail is the processor's counter, of which the next call's entry has only the lowest
+    /// bits.
     pub const TIME: u8 = WHOLE + 1;
-    /// The detail is the size of the next entry.
+    /// The detail is the size in the next call's entry.
     pub const SIZE: u8 = WHOLE + 2;
     /// The process is about to fork. The detail is the processor's counter, by which the child
     /// refers to this entry ([`Ring::forked`](super::Ring::forked)).
@@ -75,7 +76,8 @@ pub struct Control {
     /// Mean number of requested bytes between two points at which a stack is recorded; 1 if every
     /// recorded call has one, 0 if none has.
     pub stack_bytes: AtomicU64,
-    /// Number of stacks that were not recorded, because shared memory ran out.
+    /// Number of stacks that were not recorded, because shared memory ran out or a sandbox
+    /// prevented it.
     pub stacks_left_out: AtomicU64,
     /// Number of sampled blocks that were not recorded, because there was no memory to mark them.
     pub left_out: AtomicU64,
@@ -100,7 +102,8 @@ pub const LAP_SHIFT: u32 = 56;
 
 /// Bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
 pub const STAMP_BITS: u32 = 40;
-/// Minimum size that does not fit into an entry. An entry with [`code::SIZE`] precedes it.
+/// Minimum size that an operation's entry cannot contain. The size field then holds this value as a
+/// marker, and a preceding entry with [`code::SIZE`] contains the size.
 pub const LONG: u64 = (1 << (u64::BITS - STAMP_BITS)) - 1;
 /// Number of ticks after which a thread writes its complete time. A reader assumes the time that is
 /// nearest to the previous entry's time, so the limit is less than half the range of the bits.
@@ -129,7 +132,7 @@ pub struct Ring {
     /// ID of the writing thread, in its own PID namespace.
     pub tid: AtomicU32,
     /// Identity of the process's current program among all programs of all processes: the
-    /// processor's counter when the program began.
+    /// processor's counter when the program's first ring was assigned.
     pub image: u64,
     /// Identity of the program from which this one was forked; 0 for an executed program.
     pub parent: u64,
@@ -143,10 +146,10 @@ pub struct Ring {
     pub gave_up: AtomicU32,
     /// Not 0 if the collector no longer reads the ring.
     pub abandoned: AtomicU32,
-    /// Address of the process's next ring in the process.
+    /// Address of the process's next ring, in the memory of the process.
     pub next: usize,
-    /// Address of the thread's ring of stacks in the process; 0 if there is none yet, 1 if it
-    /// cannot be created.
+    /// Address of the thread's ring of stacks, in the memory of the process; 0 if there is none
+    /// yet, 1 if it cannot be created.
     pub stacks: AtomicUsize,
     /// Number of the ring, unique in the process.
     pub number: u32,
@@ -170,11 +173,11 @@ pub struct Ring {
 /// signed numbers in two's complement.
 #[repr(C)]
 pub struct Timing {
-    /// Number of timed calls.
+    /// Number of timed calls, except interrupted ones.
     pub calls: AtomicU64,
     /// Ticks in the allocator.
     pub ticks: AtomicU64,
-    /// Squares of the ticks that each call took in the allocator.
+    /// Sum of the squares of each call's ticks in the allocator.
     pub squares: AtomicU64,
     /// Ticks that the recording of these calls took.
     pub recording: AtomicU64,
@@ -182,8 +185,8 @@ pub struct Timing {
     pub recording_squares: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,
-    /// Processor time of the process when it exited, in nanoseconds; 0 if it ended otherwise, or in
-    /// another thread.
+    /// Processor time of the process when it exited, in nanoseconds; 0 unless a thread of this ring
+    /// exited the process.
     pub processor_time: AtomicU64,
     /// Processor time of the process after one of its latest timed calls, in nanoseconds.
     pub latest_time: AtomicU64,
@@ -212,8 +215,8 @@ pub struct LargeTiming {
     pub interrupted: AtomicU64,
 }
 
-/// A word in a cache line of its own, because the thread writes one such word and the collector the
-/// other.
+/// A word in its own cache line. The thread writes `reserved` and the collector writes `taken`, so
+/// a shared line would move between their processors.
 #[repr(C, align(128))]
 pub struct Line(pub AtomicU64);
 
@@ -246,7 +249,8 @@ impl Ring {
             index
         }
         #[cfg(not(target_arch = "x86_64"))]
-        // Relaxed: no other thread uses the word; the addition excludes signal handlers.
+        // Relaxed: no other thread writes the word; the atomic addition excludes this thread's
+        // signal handlers.
         self.reserved.0.fetch_add(number, Ordering::Relaxed)
     }
 

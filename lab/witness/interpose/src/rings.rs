@@ -22,8 +22,9 @@ use crate::waiting::wait;
 /// Path of the object that serves malloc. Written before the first ring is created.
 struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
 
-// SAFETY: while `set_server` writes, the loader's lock or the first call to malloc excludes other
-// threads. Afterwards the bytes are only read.
+// SAFETY: `set_server` writes at the program's first call to malloc, before the program starts a
+// thread. If this library's constructor calls it again, it writes the same bytes. Otherwise the
+// bytes are only read.
 unsafe impl Sync for Server {}
 
 static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
@@ -38,14 +39,15 @@ const SPARES: u32 = 16;
 /// Thread ID of a ring that was created in advance. No thread has this ID.
 const SPARE: u32 = u32::MAX;
 
-/// Maximum number of rings that are searched for one whose thread has ended, before a new ring is
-/// created.
+/// Maximum number of rings that a thread examines to find one whose thread has ended, before it
+/// creates a new ring.
 const LOOKS: usize = 16;
 
 /// Stores the path of the object that serves malloc.
 pub fn set_server(path: &[u8]) {
     let length = path.len().min(PATH_BYTES - 1);
-    // SAFETY: no other thread accesses the path before the first ring is created.
+    // SAFETY: no other thread accesses the path before the first ring is created. A later call, by
+    // this library's constructor, writes the bytes that are there already.
     unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
 }
 
@@ -55,8 +57,9 @@ pub fn begin() {
         return;
     }
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
-    // SAFETY: new mappings change no existing memory. The page is only used as an `Own`, for which
-    // zeros are valid.
+    // SAFETY: this function has mapped the page, which no code relies on yet, so it may be advised.
+    // The page is only used as an `Own`, for which zeros are valid. If another thread was first, no
+    // other thread knows the page, so it may be unmapped.
     unsafe {
         let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
@@ -98,7 +101,8 @@ pub fn current() -> Option<&'static Ring> {
 /// Records that this process is about to fork, because the child inherits the blocks that are live
 /// now.
 pub unsafe extern "C" fn before_fork() {
-    // Without an image, a process has only its parent's recorded blocks.
+    // Without an image, this process has recorded no block of its own. Its child inherits only
+    // blocks that the parent of this process has recorded, so this fork needs no entry.
     if state() == NEW {
         return;
     }
@@ -121,7 +125,7 @@ pub unsafe extern "C" fn before_fork() {
 /// both threads' calls have the right order.
 ///
 /// While only one thread allocates, its ring gives the order of the calls. Then up to [`REUSES`]
-/// later calls reuse a reading, until the next beat of the collector.
+/// later calls reuse a reading, until the next beat of the collector, unless blocks are sampled.
 #[inline]
 pub fn stamp(read: fn() -> u64) -> u64 {
     let thread = thread();
@@ -229,7 +233,8 @@ extern "C" fn write_late(index: u64, stamp: u64, size: u64, address: u64, code: 
 
 /// Writes an event whose time or size does not fit into its entry.
 fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
-    // Reserved together, so that no entry of a signal handler comes between them.
+    // One reservation for all three entries, so that no entry of a signal handler comes between
+    // them.
     let mut index = ring.reserve(3);
     if index + 2 >= thread.limit.get() && !wait(ring, index + 2) {
         return;
@@ -263,7 +268,8 @@ fn open() -> bool {
     true
 }
 
-/// Returns a ring for the calling thread, which holds the lock on the rings.
+/// Returns a ring for the calling thread, which holds the lock on the rings; `None` if recording is
+/// over or no file can be created.
 fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     begin_process()?;
     let tid = tid();
@@ -275,8 +281,8 @@ fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     Some(ring)
 }
 
-/// Runs `work` while it holds the lock on the rings. Blocks signals, because a handler that
-/// allocates would wait for the lock that its own thread holds.
+/// Runs `work` under the lock on the rings. Blocks signals, because a handler that allocates would
+/// wait for the lock that its own thread holds.
 fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     let before = kernel::block_signals(u64::MAX);
     // Acquire: pairs with the release below, so the list of rings is complete.
@@ -344,7 +350,8 @@ fn begin_process() -> Option<()> {
 
 /// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
-    // Several processes may begin during one beat of the collector.
+    // Without the counter, several processes may begin during one beat of the collector, so the
+    // process ID makes their identities distinct.
     let distinct = if clock::may_read() { 0 } else { pid() };
     clock().wrapping_add(distinct.into())
 }
@@ -387,7 +394,8 @@ fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     None
 }
 
-/// Records that the calling thread writes the following entries of a ring.
+/// Records that the calling thread writes the following entries of a ring. Returns false if the
+/// recording is over.
 fn begin_thread(ring: &Ring, tid: u32) -> bool {
     let index = ring.reserve(1);
     if index >= ring.limit() && !wait(ring, index) {
@@ -397,14 +405,15 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-/// Returns a new ring, in a file of this library's folder.
+/// Returns a new ring, in a file of this library's folder; `None` if the file cannot be created.
 fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
     let number = own.made.fetch_add(1, Ordering::Relaxed);
     let ring = map_new(number)?;
     // SAFETY: the file is new and mapped writable. No other thread knows the ring before it is in
     // the list, and the collector does not read it before it has its magic. The ring is not mapped
-    // in a forked child, which must not write to it.
+    // in a forked child, which must not write to it. No thread writes `SERVER` any longer. The path
+    // ends with a zero, and `program` has `PATH_BYTES` bytes.
     unsafe {
         kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
         (*ring).pid = pid();
@@ -431,7 +440,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     Some(unsafe { &*ring })
 }
 
-/// Maps a new file, whose name is unique.
+/// Maps a new file with a unique name for a ring; `None` on failure.
 fn map_new(number: u32) -> Option<*mut Ring> {
     let (pid, image) = (pid(), IMAGE.load(Ordering::Relaxed));
     let name = Name::new(PREFIX, pid, image).and(number);

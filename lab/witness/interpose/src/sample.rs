@@ -16,13 +16,14 @@ use crate::thread::{Thread, thread};
 /// The points that fall into a request.
 #[derive(Clone, Copy, Default)]
 pub struct Points {
-    /// The request is recorded.
+    /// Whether the request is recorded.
     pub any: bool,
-    /// The stack of the request is recorded.
+    /// Whether the stack of the request is recorded.
     pub stack: bool,
 }
 
-/// Mean distances between the points of each process; `None` for a process without points.
+/// Mean distances in bytes between the points of each Poisson process; `None` for a process without
+/// points.
 struct Means {
     plain: Option<f64>,
     stack: Option<f64>,
@@ -90,7 +91,7 @@ fn begin(thread: &Thread) {
     begin_countdown(thread, &Means::new());
 }
 
-/// Draws the next point of each process.
+/// Draws the next point of each Poisson process.
 fn begin_countdown(thread: &Thread, means: &Means) {
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);
@@ -104,7 +105,8 @@ fn step(thread: &Thread, size: u64) -> Points {
     let first = thread.until.get().wrapping_add(size);
     let means = Means::new();
     if first >= size {
-        // A signal handler requested memory in the meantime, and continued the countdown.
+        // A signal handler requested memory in the meantime, and continued the countdown. So the
+        // next point is no longer in this request.
         begin_countdown(thread, &means);
         return Points::default();
     }
@@ -125,7 +127,8 @@ fn step(thread: &Thread, size: u64) -> Points {
         means.plain.map_or(u64::MAX, |_| plain_left),
         means.stack.map_or(u64::MAX, |_| stack_left),
     );
-    // If points with a stack are not a separate process, all points have a stack.
+    // If the points with a stack form no separate Poisson process, either every point has a stack
+    // or, if no stacks are taken, none has.
     let all_have = means.stack.is_none() && control::stack_bytes() != 0;
     Points {
         any: has_plain || has_stack,
@@ -139,7 +142,7 @@ fn count_down_to(thread: &Thread, plain: u64, stack: u64) {
     thread.stack_gap.set(stack - thread.until.get());
 }
 
-/// Draws the distance to the next point of a process.
+/// Draws the distance to the next point of a Poisson process.
 fn draw(thread: &Thread, mean: Option<f64>) -> u64 {
     mean.map_or(u64::MAX, |mean| {
         let mut seed = thread.seed.get();

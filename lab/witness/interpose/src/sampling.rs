@@ -59,7 +59,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
     if call.frees {
         push_freed(index, address);
     }
-    // When blocks are sampled, too few calls pass here to time some of them.
+    // When blocks are sampled, few calls pass here, so none of them is timed.
     let is_timed = !samples && timing::count();
     let large = LargeClock::for_size(requested(call)).filter(|_| !samples);
     call.began = match large {
@@ -114,7 +114,8 @@ fn record(call: &SampledCall, result: usize) -> usize {
     })
 }
 
-/// Marks a recorded block, so that its free is recorded; false if there is no memory for it.
+/// Marks a recorded block, so that its free is recorded. Returns false if the block cannot be
+/// marked. If every block is recorded, no mark is needed.
 fn mark(block: usize) -> bool {
     !marks::is_on() || marks::set(block)
 }
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the result to record for a call that returned no block; `None` if there is none.
+/// Returns the result to record for a call that returned no block; `None` if nothing is recorded.
 fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));

@@ -33,7 +33,7 @@ const CLONE_VM: usize = 0x100;
 const CLONE_VFORK: usize = 0x4000;
 #[cfg(target_arch = "aarch64")]
 const SIGCHLD: usize = 17;
-/// Operations of `seccomp` that close a sandbox: strict mode, and a filter.
+/// Operations of `seccomp` that enter a sandbox: strict mode, and a filter.
 const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
 #[unsafe(no_mangle)]
@@ -46,8 +46,8 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
-/// the caller left them.
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
+/// latter have their arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -85,8 +85,8 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
-/// the caller left them.
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
+/// latter have their arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -124,7 +124,7 @@ unsafe extern "C" fn syscall() {
 
 /// Creates a child that runs as the calling thread until it ends or executes a program.
 ///
-/// The return address waits in a register, because the child's return overwrites its place on the
+/// The return address is kept in a register, because the child's return overwrites its place on the
 /// stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
@@ -176,7 +176,7 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Resets, in the parent, the sandbox that its child of vfork closed around itself.
+/// Clears the parent thread's record that its child of vfork entered a sandbox.
 extern "C" fn after_vfork(result: isize) -> c_long {
     // A child of vfork that calls vfork itself may be in a sandbox of its own.
     if !is_child_of_vfork() {
@@ -189,7 +189,7 @@ extern "C" fn after_vfork(result: isize) -> c_long {
     result as c_long
 }
 
-/// Makes a system call that may close a sandbox.
+/// Makes a system call that may enter a sandbox.
 ///
 /// # Safety
 /// The arguments are the arguments of `syscall`.
@@ -215,7 +215,7 @@ extern "C" fn failed(result: isize) -> c_long {
     -1
 }
 
-/// Makes a system call as the C library does, and prepares this library if the call closes a
+/// Makes a system call as the C library does, and prepares this library if the call enters a
 /// sandbox.
 ///
 /// # Safety

@@ -1,11 +1,13 @@
 //! Keeps the size and the thread of each live block in a table outside the heap.
 //!
-//! Each 8 bytes of address space have a cell of 4 bytes. The cell contains the size of the block
-//! that begins there and the thread that requested the block, or 0. Chunks of cells are mapped when
-//! a block first lies in them. There is no lock, because a cell belongs to the owner of the block.
+//! Each 8 bytes of address space have a cell of 4 bytes. If a live block begins at these bytes,
+//! their cell contains its size and the thread that requested it, otherwise 0. Chunks of cells are
+//! mapped when a block first lies in them. There is no lock, because a cell belongs to the owner of
+//! the block.
 //!
 //! [`crate::marks`] has only one bit for each recorded block, because the collector knows the
-//! block's size. Evidence has no collector, so this table contains the size of every live block.
+//! block's size. The mode that follows blocks has no collector, so this table contains the size of
+//! every live block.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -14,11 +16,11 @@ use crate::kernel;
 use crate::record;
 use crate::system;
 
-/// Binary logarithm of the bytes of address space that share a cell. Blocks begin at multiples of
-/// these bytes.
+/// Binary logarithm of the number of bytes of address space that share a cell. Blocks begin at
+/// multiples of this number.
 const GRANULE_BITS: u32 = 3;
 
-/// Binary logarithm of the bytes of address space that share a chunk.
+/// Binary logarithm of the number of bytes of address space that share a chunk.
 const CHUNK_BITS: u32 = 26;
 
 /// Number of bits of a program's addresses.
@@ -84,7 +86,8 @@ pub fn put(address: usize, block: Block) -> Option<i64> {
     Some(size(cell) - size(before))
 }
 
-/// Removes the block that begins at `address`, and returns it.
+/// Removes the block that begins at `address` from the table, and returns it; `None` if the table
+/// does not contain it.
 pub fn take(address: usize) -> Option<Block> {
     Block::of(cell_of(address, false)?.swap(0, Ordering::Relaxed))
 }
@@ -101,7 +104,8 @@ fn cell_of(address: usize, make: bool) -> Option<&'static AtomicU32> {
     Some(unsafe { &*cells.add(address >> GRANULE_BITS & (CELLS - 1)) })
 }
 
-/// Returns the table at `place`. If there is none and `make` is set, maps a table of zeros.
+/// Returns the table at `place`. If there is none, maps a table of zeros if `make` is set, and
+/// otherwise returns `None`. Also returns `None` if mapping fails.
 fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut T> {
     let known = place.load(Ordering::Acquire);
     if !known.is_null() || !make {

@@ -10,13 +10,15 @@ use crate::layout::FUNCTIONS;
 /// fields. The fields up to `after` share a cache line.
 #[repr(C, align(64))]
 pub struct Slot {
-    /// Function that receives calls that are not counted; 0 until the first call.
+    /// Function that receives calls that are not counted; 0 until the slot is filled.
     pub next: AtomicUsize,
     /// Start address of the object that serves the calls; `span` is the object's length. Calls from
-    /// this range are the object's own and are not counted.
+    /// this range are the object's own and are not counted. If glibc serves the calls, the range is
+    /// empty, or in a sampled recording includes every caller.
     pub low: AtomicUsize,
     pub span: AtomicUsize,
-    /// Counter of the calls: the first word of a [`Function`]; 0 if calls are not counted.
+    /// Counter of the calls: the first word of a [`Function`](crate::layout::Function); 0 if calls
+    /// are not counted.
     pub counter: AtomicUsize,
     /// Function that receives counted calls: the one in `next`, or a passage that follows or
     /// records them.
@@ -28,11 +30,11 @@ pub struct Slot {
     pub served: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,
-    /// In recording mode: the function that records a call after it has returned.
+    /// In recording mode: the function that records a call after it has returned, or 0.
     pub after: AtomicUsize,
-    /// In recording mode: the function that records a timed call after it has returned. The frame
-    /// of a timed call contains the address of its slot plus [`TIMED`], where this field has the
-    /// offset of `after`.
+    /// In recording mode: the function that records a timed call after it has returned, or 0. The
+    /// frame of a timed call contains the address of its slot plus [`TIMED`]. From that address,
+    /// the offset of `after` leads to this field.
     pub timed_after: AtomicUsize,
     /// In recording mode: the function that records a call for a large block after it has returned.
     /// The frame of such a call contains the address of its slot plus twice [`TIMED`].
@@ -40,7 +42,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Returns the function that serves the calls.
+    /// Returns the address of the function that serves the calls.
     pub fn target(&self) -> usize {
         self.served.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
 //! Takes the stack of a call: copies its memory into a ring of the calling thread, so that the
-//! collector can unwind it. Nothing here locks or allocates.
+//! collector can unwind it. Nothing here allocates.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +25,8 @@ pub struct Registers {
 }
 
 /// Copies the stack of the caller with these registers. Returns the copy's place in the thread's
-/// ring of stacks; `None` if recording is over or there is no memory for a ring.
+/// ring of stacks; `None` if recording is over, there is no memory for a ring, or a sandbox
+/// prevents the copy.
 pub fn take(registers: Registers) -> Option<u64> {
     let entries = rings::current()?;
     let ring = stack_rings::of(entries)?;
@@ -72,7 +73,8 @@ pub fn take(registers: Registers) -> Option<u64> {
 
 const WORD: usize = size_of::<usize>();
 
-/// Returns the calling thread's own stack; `None` if the thread runs on another stack.
+/// Returns the calling thread's own stack. Returns `None` if the thread runs on another stack, or
+/// its own stack is not known.
 fn own_stack(pointer: usize) -> Option<Extent> {
     let thread = thread();
     if thread.stack.get().may_have(pointer) && !is_sandboxed() {
@@ -80,7 +82,7 @@ fn own_stack(pointer: usize) -> Option<Extent> {
         if let Some(found) = extent::find(pointer, local) {
             thread.stack.set(found);
         } else if thread.stack.get().high == 0 {
-            // Prevents another search, because the stack was not found.
+            // The stack was not found. This value prevents another search.
             thread.stack.set(Extent { low: 1, high: 1 });
         }
     }

@@ -23,11 +23,12 @@ pub const LAST_MAPS: u32 = 1;
 /// Last line of a file of mappings. A file without it is incomplete.
 pub const MAPS_END: &str = "end\n";
 
-/// Bytes of a ring: room for 16 copies of the largest size, and for hundreds of usual ones.
+/// Bytes of a ring: room for 15 copies of the largest size, or for hundreds of usual ones.
 pub const BYTES: u64 = 1 << 20;
 
 /// Maximum number of bytes of a stack that are copied. The stack of a C program with 128 frames
-/// needs a tenth of that; the stack of an interpreter that calls itself recursively needs it all.
+/// needs a tenth of this size. The stack of an interpreter that calls itself recursively needs all
+/// of it.
 pub const MAX_COPY: u64 = 64 << 10;
 
 /// Number of bytes of a header. The places of headers are multiples of this number.

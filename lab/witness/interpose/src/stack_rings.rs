@@ -51,7 +51,7 @@ fn write_maps(name: &Name) {
 /// Value of [`Ring::stacks`] if there can be no ring of stacks.
 const NO_STACKS: usize = 1;
 
-/// Creates the ring of stacks that belongs to a ring, and returns its address.
+/// Creates the ring of stacks for a ring of calls. Returns its address, or `NO_STACKS` on failure.
 #[cold]
 fn make_stacks(ring: &Ring) -> usize {
     if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {
@@ -60,12 +60,12 @@ fn make_stacks(ring: &Ring) -> usize {
     let name = Name::new(PREFIX, ring.pid, ring.image).and(ring.number);
     let length = size_of::<StackRing>();
     let made = folder::map(name.bytes(), true, length).map_or(NO_STACKS, |memory| {
-        // SAFETY: the memory was just mapped, and a forked child must not write to it.
+        // SAFETY: the memory was just mapped, and no forked child relies on it.
         unsafe { kernel::advise(memory, length, system::MADV_DONTFORK) };
         memory as usize
     });
-    // Relaxed: the collector opens the file by its name, after it has read an entry that refers to
-    // it.
+    // Relaxed: only threads of this process read the word. The collector opens the file by its
+    // name.
     ring.stacks.store(made, Ordering::Relaxed);
     made
 }

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use crate::extent::Extent;
 use crate::ring::Ring;
 
-/// State of one thread.
+/// State of one thread; zeros in a new thread.
 #[repr(C)]
 pub struct Thread {
     /// Stack pointer, return address and slot at the latest counted entry.
@@ -39,8 +39,8 @@ pub struct Thread {
     pub clock: Cell<u32>,
     /// Number of recorded calls before the next one that is timed.
     pub until_timed: Cell<u32>,
-    /// Whether a child of vfork runs as this thread and has closed a sandbox around itself. The
-    /// child uses the memory of its parent, whose thread is suspended meanwhile.
+    /// Whether a child of vfork runs as this thread and has entered a sandbox. The child uses the
+    /// memory of its parent, whose thread is suspended meanwhile.
     pub has_sandboxed_child: Cell<bool>,
     /// State of the random numbers that choose timed calls; 0 in a new thread.
     pub timing_seed: Cell<u64>,

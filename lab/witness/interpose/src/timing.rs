@@ -1,8 +1,8 @@
 //! Times some of the recorded calls, so that a profile can show the share of processor time that
 //! the program spends in the allocator.
 //!
-//! Each call is timed with the same probability, 1 / [`PERIOD`], whichever calls its thread has
-//! made before. Equal distances could keep step with a loop of the program, and would neglect short
+//! Each call is timed with the probability 1 / [`PERIOD`], independently of its thread's earlier
+//! calls. Equal distances could keep step with a loop of the program, and would neglect short-lived
 //! threads. The time of a call is the difference of two readings of the processor's counter,
 //! without the time that the readings take.
 //!
@@ -72,7 +72,8 @@ pub extern "C" fn is_timed() -> bool {
     if seed == 0 {
         // Threads of one process differ by address, and processes by time.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
-        // The first distance of a thread begins before its first call, which is the current call.
+        // The first distance of a thread begins before its first call. The current call is that
+        // first call, so it counts towards the distance.
         if let Some(left) = calls_before_next(&mut seed).checked_sub(1) {
             thread.until_timed.set(left);
             thread.timing_seed.set(seed | 1);
@@ -85,9 +86,9 @@ pub extern "C" fn is_timed() -> bool {
     clock::may_read()
 }
 
-/// Draws the number of calls before the next timed call. It is 0 with the probability
-/// 1 / [`PERIOD`]: the whole part of an exponential distance with the mean m is 0 with the
-/// probability 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
+/// Draws the number of calls before the next timed call. It is 0 with the probability 1 /
+/// [`PERIOD`]. The whole part of an exponential distance with the mean m is 0 with the probability
+/// 1 - exp(-1 / m). This equals 1 / (m + 0.5) with a relative error of about a millionth.
 fn calls_before_next(seed: &mut u64) -> u32 {
     distance(random(seed), PERIOD - 0.5) as u32
 }
@@ -145,7 +146,8 @@ fn note(span: &Span) {
     let Some(timing) = of_thread(thread) else {
         return;
     };
-    // The processor time of the process does not include the time for which the thread slept.
+    // Exclude the time for which the thread slept, because the processor time of the process does
+    // not include it.
     let recording = span.recording.wrapping_sub(thread.slept.get());
     if span.call.max(recording).max(span.reading) >= control::interrupted() {
         add(&timing.interrupted, 1);
@@ -350,8 +352,8 @@ pub fn began() -> u64 {
     BEGAN.load(Ordering::Relaxed)
 }
 
-/// Records the processor time of a process that is about to exit. For other processes, the
-/// collector reads it only now and then.
+/// Records the processor time of a process that is about to exit. If a process ends otherwise, only
+/// the collector's occasional readings show its time.
 pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())

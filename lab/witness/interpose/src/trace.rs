@@ -53,8 +53,8 @@ unsafe extern "C" fn ptrace(
         return -1;
     }
     if reads {
-        // A word that was read may be -1, so errno shows that there was no error.
-        // SAFETY: every thread has an errno.
+        // SAFETY: every thread has an errno. A word that was read may be -1, so a zero errno shows
+        // that there was no error.
         unsafe { *errno = 0 };
         return word;
     }

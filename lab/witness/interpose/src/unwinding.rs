@@ -15,8 +15,8 @@ const CLEANUP_PHASE: c_int = 2;
 /// Result of a personality routine: the frame needs no cleanup, and the unwinder continues.
 pub const CONTINUE_UNWIND: c_int = 8;
 
-/// Function that returns the stack pointer of a frame at its call. Both unwinders in use, GCC's and
-/// LLVM's, return it as the canonical frame address.
+/// Function that returns the stack pointer that a frame had when it made its call. Both unwinders
+/// in use, GCC's and LLVM's, return it as the canonical frame address.
 type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
 
 /// Function that records the result of a call.
@@ -33,8 +33,8 @@ pub unsafe extern "C" fn personality(
 ) -> c_int {
     // SAFETY: the unwinder passes the context of a passage's frame.
     if let Some(call) = unsafe { failed_call(actions, context) } {
-        // SAFETY: the slot is one of the static slots, and every function that makes blocks has
-        // stored its `after`.
+        // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call. So
+        // `after` is that slot's `after` or `timed_after`. A function that makes blocks has both.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);
@@ -43,7 +43,8 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the call whose passage is being unwound, if its function makes a block.
+/// Returns the call of the passage frame that the unwinder removes, if the called function makes a
+/// block. Returns `None` while the unwinder only searches for a handler.
 ///
 /// # Safety
 /// `context` belongs to the frame of a passage, at whose stack pointer a [`Call`] lies.

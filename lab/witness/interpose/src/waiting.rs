@@ -18,7 +18,8 @@ const TURNS: u32 = 2_000;
 /// Number of pauses between two checks whether the collector lives.
 const LOOK_AT_COLLECTOR: u32 = 1_000;
 
-/// Waits until the entry at this index is free; false if the recording is over.
+/// Waits until the entry at this index is free. If the recording is over or the collector seems
+/// dead, makes this process stop recording, and returns false.
 #[cold]
 pub fn wait(ring: &Ring, index: u64) -> bool {
     let limit = ring.limit();
@@ -34,8 +35,9 @@ pub fn wait(ring: &Ring, index: u64) -> bool {
     false
 }
 
-/// Waits until the collector has made room in the calling thread's ring of stacks; false if the
-/// recording is over.
+/// Waits until the collector has made room in the calling thread's ring of stacks. If the recording
+/// is over or the collector seems dead, makes this process stop recording, and returns false.
+/// `ring` is the thread's ring of entries.
 #[cold]
 pub fn wait_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
     let done = pause_until(ring, has_room);

@@ -39,7 +39,7 @@ fn the_test_itself_can_be_looked_at() {
 #[test]
 fn an_address_that_cannot_be_read_hides_no_other() {
     let words: Vec<u64> = (1..=2000).collect();
-    // The zero page is never mapped.
+    // The page at address 0 is never mapped.
     let bad = |place: usize| [0, 3, 4, 600, 1999].contains(&place);
     let addresses = words.iter().enumerate().map(|(place, word)| {
         if bad(place) {

@@ -1,4 +1,4 @@
-//! Shared bench of the tests: a folder with small programs, compiled as they are needed.
+//! Shared bench of the tests: a folder with small programs, compiled on demand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl Bench {
         self.compile("g++", "cc", name, source, flags)
     }
 
-    /// Returns an allocator that defines the C functions only.
+    /// Returns an allocator that defines the usual C functions, but no C++ operators.
     pub fn bump(&self) -> Entrant {
         self.c(
             "bump.so",

@@ -201,7 +201,7 @@ fn time_in_calls_is_estimated_and_leaves_out_the_programs_own() {
         time.spent_s
     };
     let (alone, beside_work) = (seconds("0"), seconds("500"));
-    // 800,000 calls of 2 to 100 ns; the work between them takes seconds.
+    // 800,000 calls of 2 to 100 ns. The work between them would exceed the upper limit.
     for estimate in [alone, beside_work] {
         assert!((0.0005..0.2).contains(&estimate), "{alone} {beside_work}");
     }

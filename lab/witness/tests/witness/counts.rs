@@ -155,7 +155,7 @@ int main(int n, char **a) {
 fn operators_of_the_runtime_count_once_as_malloc() {
     let bench = Bench::new();
     let program = bench.cxx("cxx", CXX_PROGRAM, &["-std=c++17"]);
-    // The `new` that fails calls malloc once. Its exception takes another block, which is freed.
+    // The failing `new` calls malloc once. Its exception needs a second block, which is freed.
     for entrant in [system(), forced(), bench.bump()] {
         assert_eq!(
             calls_per_round(&bench, &entrant, &program),

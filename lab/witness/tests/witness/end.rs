@@ -155,7 +155,8 @@ fn children_of_parents_that_were_killed_while_they_forked_are_ended() {
 }
 
 /// A new child waits until its parent closes an end of a pipe. If another thread forks a second
-/// child in the meantime, that child has a copy of the end until its own exec.
+/// child in the meantime, that child has a copy of the end until its own exec. The two children
+/// must not wait for each other.
 #[test]
 fn sessions_that_begin_at_once_do_not_wait_for_one_another() {
     let bench = Bench::new();

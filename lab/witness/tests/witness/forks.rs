@@ -47,7 +47,8 @@ fn a_child_forked_beside_the_loader_does_not_hang() {
     let text = "extern \"C\" char *made() { return new char[100]; }";
     let library = bench.cxx("opened.so", text, &["-shared", "-fPIC"]);
     // A thread holds a lock of the loader while the program forks. In the child, the first call to
-    // operator new reaches a C++ runtime that was loaded after the program's start.
+    // operator new reaches a C++ runtime that was loaded after the program's start. This call must
+    // not wait for the lock.
     let source = r#"
         #define _GNU_SOURCE
         #include <dlfcn.h>

@@ -1,4 +1,4 @@
-//! Tests of findings that require a run in exactly the environment of the measured ones.
+//! Tests of findings that require a run in exactly the environment of the measured runs.
 
 use heapdrome_schema::{Coverage, Ending, Entrant, UnservedReason};
 use heapdrome_witness::{Witness, add_uncounted};

@@ -1,4 +1,4 @@
-//! Texts that describe burst, its parameters and presets to a reader.
+//! Texts that describe the workload `burst`, its parameters and presets to a reader.
 
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};

@@ -46,7 +46,7 @@ impl Record {
         record
     }
 
-    /// Returns the work of a child that ended well.
+    /// Returns the work of a child that succeeded.
     pub(super) fn tally(&self) -> Tally {
         Tally {
             operations: self.operations,

@@ -1,4 +1,4 @@
-//! Texts that describe fork-server, its parameters and presets to a reader.
+//! Texts that describe the workload `fork-server`, its parameters and presets to a reader.
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::{CHILDREN, FIGURES, before_common};

@@ -1,4 +1,4 @@
-//! Texts that describe large-blocks, its parameters and presets to a reader.
+//! Texts that describe the workload `large-blocks`, its parameters and presets to a reader.
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;

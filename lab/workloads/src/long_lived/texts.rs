@@ -1,4 +1,4 @@
-//! Texts that describe long-lived, its parameters and presets to a reader.
+//! Texts that describe the workload `long-lived`, its parameters and presets to a reader.
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::{FIGURES, before_common};

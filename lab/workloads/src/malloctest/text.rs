@@ -1,4 +1,4 @@
-//! Texts that describe malloctest, its parameters and presets to a reader.
+//! Texts that describe the workload `malloctest`, its parameters and presets to a reader.
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;

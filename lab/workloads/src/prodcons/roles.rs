@@ -24,7 +24,7 @@ impl Cast {
     /// producers, with one more producer if the number is odd.
     ///
     /// # Errors
-    /// When the numbers contradict each other.
+    /// Returns an error if the numbers contradict each other.
     pub(super) fn of(parameters: &Parameters) -> Result<Self, String> {
         let threads = parameters.value("threads");
         let (producers, consumers) = (parameters.value("producers"), parameters.value("consumers"));
@@ -101,8 +101,9 @@ impl Cast {
         }
     }
 
-    /// Returns the thread that frees a producer's batch. If there are as many producers as
-    /// consumers, they form pairs; otherwise a producer sends its batches to all consumers in turn.
+    /// Returns the number of the consumer that frees a producer's batch. If there are as many
+    /// producers as consumers, they form pairs; otherwise a producer sends its batches to all
+    /// consumers in turn.
     pub(super) fn receiver(self, producer: usize, batch: u64) -> usize {
         match self {
             Self::Alone => 0,

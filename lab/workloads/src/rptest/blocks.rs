@@ -89,8 +89,8 @@ impl<'a, H: Heap> Blocks<'a, H> {
         }
     }
 
-    /// Creates the access of a thread that is one of many. Each `number` draws different sizes, and
-    /// unlike a stream costs the same, however large it is.
+    /// Creates the access of a thread that is one of many. Each `number` draws different sizes.
+    /// Unlike in [`new`](Self::new), a large number costs no more than a small one.
     pub(crate) fn of_task(kind: &'a Kind, heap: &'a H, account: &'a Account, number: u64) -> Self {
         let seed = mix(mix(kind.seed) ^ number);
         Self {
@@ -115,7 +115,7 @@ impl<'a, H: Heap> Blocks<'a, H> {
             .caller
             .allocate(size as usize, alignment, u64::from(key))?;
         let written = u64::from(size) * self.kind.written / WHOLE;
-        // SAFETY: the block has `size` bytes, `written` is at most as many, and no other code uses
+        // SAFETY: the block has `size` bytes, `written` is at most `size`, and no other code uses
         // the block yet.
         unsafe { contents::touch_pages(block, written as usize) };
         Ok(Slot { block, size, key })
@@ -125,11 +125,13 @@ impl<'a, H: Heap> Blocks<'a, H> {
     ///
     /// # Safety
     /// `slot` holds a block that `allocate` returned on the same heap, to this thread or another,
-    /// and that has not been freed since.
+    /// and that has not been freed since. No other thread uses the block, and it is not used
+    /// afterwards.
     #[inline]
     pub(crate) unsafe fn free(&mut self, slot: Slot) -> Result<(), Failure> {
         let (size, key) = (slot.size as usize, u64::from(slot.key));
-        // SAFETY: by contract the block is in use; it was allocated with this size and key.
+        // SAFETY: by contract the block is in use, and no other thread uses it. It was allocated on
+        // this heap with this size and key.
         unsafe { self.caller.free(slot.block, size, key) }
     }
 
@@ -140,7 +142,8 @@ impl<'a, H: Heap> Blocks<'a, H> {
     /// and that has not been freed since; no other thread uses it.
     pub(crate) unsafe fn rewrite(&mut self, slot: Slot) -> Result<(), Failure> {
         let (size, key) = (slot.size as usize, u64::from(slot.key));
-        // SAFETY: by contract the block is in use; it was allocated with this size and key.
+        // SAFETY: by contract the block is in use, and no other thread uses it. It was allocated on
+        // this heap with this size and key.
         unsafe { self.caller.rewrite(slot.block, size, key) }
     }
 

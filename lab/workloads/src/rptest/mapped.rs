@@ -2,8 +2,8 @@
 
 use heapdrome_system::process::Memory;
 
-/// Size of the mappings that exist before a run and belong to no allocator: files, and the kernel's
-/// own.
+/// Size of the mappings that exist before a run and belong to no allocator: files, the first
+/// thread's stack, and the kernel's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fixed {
     bytes: u64,
@@ -25,14 +25,15 @@ impl Fixed {
     }
 }
 
-/// Returns the total length of all mappings that have the name of a file or of the kernel.
+/// Returns the total length of all mappings of files, of the first thread's stack, and of the
+/// kernel's own mappings that count as address space.
 fn fixed_bytes(maps: &str) -> u64 {
     let lines = maps.lines().filter_map(|line| {
         let (range, _) = line.split_once(' ')?;
         let name = line.split_whitespace().nth(5)?;
         let kernels = ["[stack]", "[vvar", "[vdso]", "[vsyscall]"];
         let fixed = name.starts_with('/') || kernels.iter().any(|one| name.starts_with(one));
-        // The kernel does not count this page, which lies above user addresses, in VmSize.
+        // The kernel does not count the vsyscall page, which lies above user addresses, in VmSize.
         if !fixed || name == "[vsyscall]" {
             return None;
         }
@@ -43,7 +44,7 @@ fn fixed_bytes(maps: &str) -> u64 {
     lines.sum()
 }
 
-/// Returns the size of the calling thread's stack and its guard.
+/// Returns the size of the calling thread's stack and its guard; zero if it is unknown.
 pub(crate) fn stack_bytes() -> u64 {
     let mut stack = 0;
     let mut guard = 0;

@@ -2,8 +2,9 @@
 //!
 //! Each receiver has an inbox. Each sender has a fixed number of parcels, created before the
 //! measured part. An emptied parcel returns to its sender. A sender whose parcels are all in
-//! transit waits for one, so that the number in transit is bounded; no parcel is ever dropped. A
-//! hand-over costs one atomic exchange of a word each way, regardless of the number of blocks.
+//! transit waits for one, so that the number in transit is bounded. No parcel is dropped during a
+//! run. A hand-over costs one atomic exchange of a word each way, regardless of the number of
+//! blocks.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -17,7 +18,7 @@ use crate::array::Array;
 pub(crate) struct Parcel {
     next: *mut Parcel,
     sender: usize,
-    /// The blocks.
+    /// Slots of the blocks in transit.
     pub(crate) slots: Array<Slot>,
 }
 

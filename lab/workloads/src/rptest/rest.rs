@@ -12,7 +12,7 @@ impl Rest {
     const YIELDS: u32 = 8;
     const NAP: Duration = Duration::from_micros(50);
 
-    /// Waits a little.
+    /// Waits once: yields at first, and sleeps after [`YIELDS`](Self::YIELDS) calls.
     pub(crate) fn take(&mut self) {
         match self.taken < Self::YIELDS {
             true => std::thread::yield_now(),

@@ -14,7 +14,7 @@ const HALVINGS: f64 = 10.0;
 /// Shape of a distribution of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One size, halfway between minimum and maximum.
+    /// One size, halfway between minimum and maximum, rounded down.
     Fixed,
     /// Every size is equally probable.
     Even,
@@ -57,8 +57,7 @@ impl Shape {
 /// Distribution of sizes, stored as the boundaries of cells of equal probability.
 ///
 /// A draw picks a cell and a place in it, so that every shape costs the same: two loads from 4 KiB
-/// and a multiplication. The density within a cell is uniform, which changes no probability by more
-/// than a thousandth.
+/// and a multiplication. The density within a cell is uniform, so that it approximates the shape.
 #[derive(Debug)]
 pub struct Sizes {
     boundaries: [u64; CELLS + 1],

@@ -1,4 +1,4 @@
-//! Texts that describe rptest, its parameters and presets to a reader.
+//! Texts that describe the workload `rptest`, its parameters and presets to a reader.
 
 use super::{ALIGN, TOUCH, check, needs, presets::PRESETS};
 use crate::description::{LATENCY, SEED, THREADS};

@@ -31,8 +31,8 @@ pub(crate) struct Plan {
 /// State that is shared by the threads that were started together.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Number of times that any thread has ended its loops of a pass. The thread then sends nothing
-    /// more in that pass.
+    /// Number of passes whose loops have ended, summed over all threads. A thread that has ended
+    /// the loops of a pass sends nothing more in that pass.
     ended: AtomicU64,
     at_end: Mutex<Memory>,
     /// Size of the address space of all threads' stacks.
@@ -117,7 +117,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// Returns the work that was done, after storing the parcels where the next start takes them.
+    /// Gives the spare parcels back, so that the next start can use them, and returns the work that
+    /// was done.
     pub(crate) fn finish(self) -> Tally {
         let post = self.post;
         self.spare.for_each(|parcel| post.give_back(parcel));
@@ -153,8 +154,8 @@ impl<'a, H: Heap> Worker<'a, H> {
             return Ok(());
         }
         self.slots[place].block = std::ptr::null_mut();
-        // SAFETY: every filled slot holds a block that `allocate` returned, and this block has just
-        // been removed from its slot.
+        // SAFETY: every filled slot holds a block that `allocate` returned and only this thread
+        // uses. This block has just been removed from its slot, so it is not freed again.
         unsafe { self.blocks.free(slot) }
     }
 

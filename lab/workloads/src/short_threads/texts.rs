@@ -1,4 +1,4 @@
-//! Texts that describe short-threads, its parameters and presets to a reader.
+//! Texts that describe the workload `short-threads`, its parameters and presets to a reader.
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;

@@ -25,7 +25,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault that begins with the allocation of the given number.
+/// Fault of the allocation with the given number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),
@@ -80,7 +80,8 @@ impl State {
 }
 
 impl State {
-    /// Changes the block that this thread allocated last, which it has written by now.
+    /// Changes the first byte of the block that this thread allocated last. The workload has
+    /// already written the block.
     fn corrupt_latest(&mut self) {
         let latest = self.latest.get(&std::thread::current().id());
         if let Some(address) = latest {
@@ -116,7 +117,8 @@ impl Heap for Recorder {
         let mut state = self.state.lock().unwrap();
         state.latest.retain(|_, latest| *latest != block.addr());
         state.note(block.addr(), Call::Free { size });
-        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        // SAFETY: by contract the block is in use with this size and is not used afterwards, and
+        // `Libc` returned it.
         unsafe { Libc.free(block, size) };
     }
 
@@ -213,7 +215,7 @@ pub fn shadow_peak(events: &[Event]) -> u64 {
     sums.max().unwrap_or(0)
 }
 
-/// Returns the number of times that the last block in use is freed.
+/// Returns the number of times that the heap becomes empty.
 pub fn times_empty(events: &[Event]) -> usize {
     let mut now = 0_u64;
     let after = events.iter().filter_map(|event| {

@@ -15,11 +15,12 @@ enum Fault {
     Null,
     /// The heap returns every hundredth block twice.
     Twice,
-    /// The heap zeroes the block that it returned before.
+    /// At every hundredth call, the heap zeroes the block that it returned before.
     Zeroes,
-    /// The heap changes the last byte of the block that it returned before.
+    /// At every hundredth call, the heap changes the last byte of the block that it returned
+    /// before.
     Tail,
-    /// The heap returns addresses that are misaligned for every type of the size.
+    /// Every hundredth address that the heap returns is odd.
     Misaligned,
 }
 
@@ -62,7 +63,7 @@ impl Heap for Broken {
     unsafe fn free(&self, _block: *mut u8, _size: usize) {}
 }
 
-/// Returns the outcome on a heap with this fault; the test fails if there is none within a minute.
+/// Returns the outcome on a heap with this fault. The test fails if the run hangs or panics.
 fn outcome(
     fault: Fault,
     workload: &'static str,

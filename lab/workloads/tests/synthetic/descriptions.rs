@@ -23,7 +23,7 @@ fn every_preset_can_be_read_and_read_again() {
 fn every_workload_has_a_quick_and_a_published_form() {
     for description in list() {
         let names: Vec<_> = description.presets.iter().map(|one| one.name).collect();
-        // No document has published heapdrome's own workloads.
+        // No document has published heapdrome's own workloads, so they have no published preset.
         let own = description.origin.starts_with("heapdrome's own");
         for begin in ["quick", "published"] {
             let any = names.iter().any(|name| name.starts_with(begin));
@@ -40,7 +40,7 @@ fn every_workload_has_the_common_parameters_and_explains_itself() {
     for description in list() {
         let names: HashSet<_> = description.parameters.iter().map(|one| one.name).collect();
         assert_eq!(names.len(), description.parameters.len());
-        // A pure producer-consumer counts producers and consumers instead of threads.
+        // A workload may count producers and consumers instead of threads.
         let threads = names.contains("threads") || names.contains("producers");
         assert!(threads && names.contains("seed") && names.contains("latency"));
         let texts = [

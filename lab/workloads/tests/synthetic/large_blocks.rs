@@ -50,8 +50,8 @@ fn equal_factors_of_size_are_equally_probable() {
     }
 }
 
-/// Counts the pages of a block that hold a byte other than a fresh one. A page is missed if the
-/// written byte happens to equal the fresh one, which the workload never writes.
+/// The share of written pages must be the parameter `written`. The test counts changed bytes,
+/// because the workload writes one byte of each page, and never the value of a fresh byte.
 #[test]
 fn the_share_that_is_written_is_that_of_the_pages() {
     for (written, expected) in [

@@ -18,7 +18,7 @@ pub(crate) struct Event {
     pub(crate) allocated: bool,
     /// The block's number, in the order of allocation.
     pub(crate) block: usize,
-    /// Its size.
+    /// Requested size of the block in bytes.
     pub(crate) size: usize,
     /// For a freed block, the number of bytes unchanged since its allocation.
     pub(crate) fresh: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Event {
 /// True state of the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shadow {
-    /// Blocks in use.
+    /// Number of blocks in use.
     pub(crate) live: usize,
     /// The peak of the bytes in use.
     pub(crate) peak: u64,
@@ -120,7 +120,8 @@ impl State {
 impl Heap for Recorder {
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
         let block = Libc.allocate(size, alignment);
-        // SAFETY: the block has `size` bytes, and no other code uses it yet.
+        // SAFETY: no request of these tests fails, so the block has `size` bytes. No other code
+        // uses it yet.
         unsafe { block.write_bytes(FRESH, size) };
         self.0.lock().unwrap().allocated(block, size);
         block
@@ -140,7 +141,8 @@ impl Heap for Recorder {
         state.freed(block, old);
         // SAFETY: by contract the block is in use, and `Libc` returned it.
         let grown = unsafe { Libc.reallocate(block, old, new) };
-        // SAFETY: the block has `new` bytes, and no other code uses the fresh ones yet.
+        // SAFETY: no request of these tests fails, so the block has `new` bytes, at least `old`. No
+        // other code uses the fresh ones yet.
         unsafe { grown.add(old).write_bytes(FRESH, new - old) };
         state.allocated(grown, new);
         grown

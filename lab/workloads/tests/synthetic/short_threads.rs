@@ -41,7 +41,8 @@ fn every_thread_frees_all_its_blocks_but_one_and_the_main_thread_frees_that() {
     assert!(places.len() > 10, "{places:?}");
 }
 
-/// A thread begins only if at most one other has begun whose last block is still in use.
+/// With `threads=2`, a thread may begin only after the main thread has freed the block of every
+/// earlier thread except one.
 #[test]
 fn no_more_threads_are_alive_than_asked_for() {
     let (recorder, _) = recorded("short-threads", &["threads=2", "count=30", "blocks=5"]);

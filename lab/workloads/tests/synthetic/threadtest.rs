@@ -40,7 +40,7 @@ fn parameters_come_in_the_order_of_the_original() {
     assert_eq!(report.figures["bookkeeping_bytes"], 240.0);
 }
 
-/// Checks that work is computation only: it changes the time and nothing else.
+/// Checks that the parameter `work` adds computation only: it changes the time and nothing else.
 #[test]
 fn work_takes_time() {
     let with_work = |work| recorded("threadtest", &["1", "2", "100", work, "40"]).1;

@@ -21,7 +21,8 @@ fn growths(calls: &[Event]) -> Vec<Vec<usize>> {
             false => {
                 let sizes = open.remove(&call.block).expect("a block in use");
                 let next = calls.get(place + 1);
-                // The last block of a round is freed before the first allocation of the next.
+                // An allocation after the last free of a round begins the next round; no vector
+                // moved.
                 match next.is_some_and(|next| next.allocated) && !open.is_empty() {
                     true => moved = Some(sizes),
                     false => done.push(sizes),

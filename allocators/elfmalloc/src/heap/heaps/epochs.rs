@@ -10,7 +10,7 @@ use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use super::Heaps;
 use crate::heap::depot::Chunks;
-use crate::heap::thread_heap::AnyHeap;
+use crate::heap::thread_heap::{AnyHeap, HeapRef};
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
@@ -51,36 +51,69 @@ impl<P: Pages> Heaps<P> {
         memory.as_idle(|| {
             self.shards.retire_idle_empties();
             self.empty_idle_depots();
+            self.empty_unclaimed(false);
         });
         let (excess, parts) = memory.pool.lock().end_epoch();
         let done = memory.purge_units(excess);
         memory.purge_any_units(parts.saturating_sub(done));
         self.shards.purge_idle_slabs();
-        // If the address space is limited, other code needs the idle addresses of the arena, for
+        // If the address space is limited, other code may need the idle addresses of the arena, for
         // stacks or file mappings.
         if address_space_limit().is_some() {
             memory.release_addresses(Units::NONE);
         }
     }
 
-    /// Gives back the blocks in depot chunks that have been idle since the last call.
+    /// Gives the blocks of depot chunks that have been idle since the last call back to their
+    /// slabs.
     pub fn empty_idle_depots(&self) {
         for heap in self.all() {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // Slabs that became empty by these blocks have been idle for the same time.
+                // The slabs that these blocks leave empty have been idle for the same time.
                 self.shards.retire_empties(&heap.attachment().shard());
             }
         }
     }
 
-    /// Gives all blocks in all depots back.
+    /// Empties the heaps that ended threads left with blocks in an earlier epoch and that no thread
+    /// has taken over since. If `all` is true, also empties those of this epoch.
+    fn empty_unclaimed(&self, all: bool) {
+        loop {
+            let Some(heap) = self.list.lock().take_kept(all) else {
+                break;
+            };
+            self.empty(heap);
+            self.shards.retire_empties(&heap.attachment().shard());
+            self.list.lock().put(heap, false);
+        }
+        self.list.lock().age_kept();
+    }
+
+    /// Gives all blocks of an ended thread's heap back to their slabs, and discards the slots of
+    /// its magazines.
+    #[cold]
+    pub(super) fn empty(&self, heap: HeapRef) {
+        for (class, magazine) in heap.magazines() {
+            magazine.remove_oldest(magazine.length(), |blocks| self.give_from(heap, blocks));
+            magazine.discard(&heap.metadata);
+            heap.front.set_own(class, 0, 0);
+        }
+        heap.note_lengths();
+        if let Some(coalescer) = heap.coalescer() {
+            coalescer.empty(|blocks| self.give_from(heap, blocks));
+        }
+        self.empty_depot(heap.as_any());
+        heap.budget.set(self.budget());
+    }
+
+    /// Gives all blocks in all depots back to their slabs.
     pub fn empty_depots(&self) {
         self.all().for_each(|heap| self.empty_depot(heap));
     }
 
-    /// Gives all blocks in a depot back.
+    /// Gives all blocks in a heap's depot back to their slabs.
     pub fn empty_depot(&self, heap: AnyHeap) {
         let chunks = heap.depot().lock().take_all();
         self.release_chunks(heap, chunks);
@@ -96,9 +129,11 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Gives back all blocks in depots, and all empty slabs.
+    /// Gives all blocks in depots, and in the heaps of ended threads, back to their slabs. Then
+    /// gives empty slabs back to the pool.
     #[cold]
     pub fn release_kept(&self) {
+        self.empty_unclaimed(true);
         self.empty_depots();
         self.retire_empties();
     }

@@ -1,5 +1,6 @@
-//! Growth makes way: before memory grows, cached memory that could be used instead returns to the
-//! pool. If memory grows all the same, as much scattered idle memory returns to the system.
+//! Makes way for growth. Before memory grows, cached memory returns to the pool, which may make the
+//! growth unnecessary. After memory has grown, up to the same amount of idle memory returns to the
+//! system.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::atomic::Ordering::Relaxed;
@@ -13,13 +14,14 @@ use crate::units::pool::{Pool, Run};
 /// than live memory divided by this number, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
 /// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
-/// by at least this fraction of itself, and by at least a unit.
+/// by at least its amount divided by this number, and by at least a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
-    /// Before memory grows by a run of `units`, gives cached memory back. The freed units may make
-    /// the growth unnecessary. Skips this if the pool has a free dirty run that is long enough;
-    /// scattered dirty units do not count, since the pool always has some.
+    /// Before memory grows by a run of `units`, gives cached memory back to the pool. This may make
+    /// the growth unnecessary. Skips this if live memory has hardly changed since the last time, or
+    /// if the pool has a free dirty run that is long enough; scattered dirty units do not count,
+    /// since the pool always has some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: no other memory depends on this number.
@@ -34,20 +36,21 @@ impl<P: Pages> Heaps<P> {
         self.give_back_until(has_run);
     }
 
-    /// After memory has grown by `run`, returns as much idle memory to the system.
+    /// After memory has grown by `run`, returns idle memory to the system: at most as much as the
+    /// run may newly make resident.
     pub fn after_growth(&self, run: Run) {
         self.memory().purge_for(run.fresh, Some(run));
     }
 
-    /// Before a new mapping of `units` becomes resident, returns as much idle memory to the system:
-    /// the block with that mapping cannot use it.
+    /// Before a new mapping of `units` becomes resident, returns up to the same amount of idle
+    /// memory to the system. The mapped block itself cannot use that memory.
     pub fn before_mapping(&self, units: Units) {
         self.give_back_until(|pool| pool.excess() >= units);
         self.memory().purge_for(units, None);
     }
 
-    /// Gives empty slabs back, and the blocks in depots if they are many, unless the pool has
-    /// `enough`.
+    /// Gives empty slabs back to the pool, then empties the depots if they hold many blocks. Stops
+    /// as soon as `enough` is true of the pool.
     fn give_back_until(&self, enough: impl Fn(&Pool) -> bool) {
         let done = || enough(&self.memory().pool.lock());
         if done() {

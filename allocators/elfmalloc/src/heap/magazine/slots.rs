@@ -93,7 +93,8 @@ impl<'a> MagazineRef<'a> {
     pub fn push(self, block: FreeBlock) -> Result<(), FreeBlock> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
-        // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL.
+        // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL. The
+        // pushed block is a free block of the class.
         unsafe {
             if *top == FULL {
                 return Err(block);
@@ -112,7 +113,7 @@ impl<'a> MagazineRef<'a> {
             return false;
         }
         // SAFETY: `length + count` is at most the capacity, so the slots from the top on have room
-        // for all blocks.
+        // for all blocks, which are free blocks of the class.
         unsafe {
             let top = self.slots.get().add(length);
             top.copy_from_nonoverlapping(blocks.as_slice().as_ptr(), count);
@@ -137,8 +138,9 @@ impl<'a> MagazineRef<'a> {
         let length = self.length();
         debug_assert!(count <= length);
         let slots = self.slots.get();
-        // SAFETY: the first `length` slots hold blocks. The slots of removed blocks are
-        // overwritten, or lie at or behind the new top.
+        // SAFETY: the first `length` slots hold free blocks of the class, and `give` does not use
+        // this magazine. The slots of removed blocks are then overwritten, or lie at or behind the
+        // new top.
         unsafe {
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(FreeBlocks::new(self.class, oldest));
@@ -189,7 +191,8 @@ impl<'a> MagazineRef<'a> {
         true
     }
 
-    /// Stops keeping blocks until the next refill. The magazine must be empty.
+    /// Makes the magazine rest: it keeps no blocks until the next refill wakes it. The magazine
+    /// must have slots and be empty.
     pub fn rest(self) {
         debug_assert!(self.capacity() != 0 && self.length() == 0);
         // FULL moves from behind the last slot to the first slot, to which the top points.
@@ -285,7 +288,8 @@ impl<'a> MagazineRef<'a> {
             return;
         }
         let bytes = size_of::<*mut u8>() << self.order.get();
-        // SAFETY: the array begins a word before the slots, and was allocated with this size.
+        // SAFETY: the array begins a word before the slots, and was allocated from `own` with this
+        // size. By this function's contract, the fast path does not use it.
         unsafe {
             let array = NonNull::new_unchecked(self.slots.get().sub(1).cast());
             own.borrow_mut().free(array, bytes);

@@ -15,7 +15,6 @@ use crate::slabs::slab::{Slab, SlabRef};
 pub(in crate::slabs) struct LockedSlab<'a>(SlabRef, PhantomData<&'a Slabs>);
 
 impl LockedSlab<'_> {
-    /// Returns the handle of the slab.
     pub(super) const fn handle(self) -> SlabRef {
         self.0
     }
@@ -65,7 +64,6 @@ impl Detached {
         locked(self.0)
     }
 
-    /// Returns the handle of the slab.
     pub(in crate::slabs) const fn handle(&self) -> SlabRef {
         self.0
     }
@@ -82,7 +80,6 @@ pub(super) const fn detached(slab: SlabRef) -> Detached {
 pub(in crate::slabs) struct DetachedList(Option<SlabRef>);
 
 impl DetachedList {
-    /// Empty list.
     pub(in crate::slabs) const NONE: Self = Self(None);
 
     pub(in crate::slabs) fn push(&mut self, slab: Detached) {

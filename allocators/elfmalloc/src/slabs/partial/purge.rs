@@ -5,8 +5,8 @@ use super::held::{Detached, locked};
 use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
-/// Minimum number of purgeable bytes that justifies a system call. In a slab in use, bytes that are
-/// already purged do not count.
+/// Minimum number of idle bytes, without those already purged, that justifies purging a slab from
+/// which blocks were taken since the last scan. In other slabs, one such byte suffices.
 const WORTH: usize = 16 << 10;
 
 /// Copy of a slab's bitmap in which only the bits of blocks to purge are set.
@@ -18,7 +18,6 @@ pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
 impl ClaimedList {
-    /// Returns whether the list is empty.
     pub(in crate::slabs) const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -73,8 +72,9 @@ impl Slabs {
         ClaimedList(claimed)
     }
 
-    /// Puts back a slab that was claimed from this bin. Its last `purged` free blocks have been
-    /// purged. If all of its blocks are free by now, removes it from the bin and returns it.
+    /// Puts back a slab that was claimed from this bin. Its `purged` free blocks at the highest
+    /// addresses have been purged. If all of its blocks are free by now, removes it from the bin
+    /// and returns it.
     pub(in crate::slabs) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
         let slab = locked(claimed.0);
         slab.purged.set(purged);
@@ -139,9 +139,8 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks the free blocks that have been idle since the last scan as due. Marks none unless they
-    /// are at least half of the slab, or each of them justifies a system call. Returns whether
-    /// blocks are due.
+    /// Marks the free blocks that have been idle since the last scan as due. Marks none if too few
+    /// are idle, or may be resident, to justify the system calls. Returns whether blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks

@@ -16,7 +16,7 @@ use crate::slabs::slab::SlabRef;
 
 /// Work that remains after blocks were given back to one bin.
 struct Rest {
-    /// Number of blocks that belong to other bins.
+    /// Number of blocks that belong to other bins. They lie at the front of the list.
     blocks: usize,
     /// Slabs that have become empty.
     empties: DetachedList,
@@ -24,7 +24,7 @@ struct Rest {
 
 impl<P: Pages> Shards<P> {
     /// Gives blocks back to their slabs, which may belong to any bins. `home` is the bin of the
-    /// calling thread. Returns whether units went back to the pool.
+    /// calling thread, if it has one. Returns whether units went back to the pool.
     ///
     /// # Errors
     ///
@@ -145,18 +145,20 @@ impl<P: Pages> Shards<P> {
         unsafe { self.memory.structures.lock().free(words.cast(), bytes) };
     }
 
-    /// Gives the empty slabs of a shard back to the pool. Returns whether it gave any back.
+    /// Gives the empty slabs of a shard back to the pool, except in bins that another thread has
+    /// locked. Returns whether it gave any back.
     pub fn retire_empties(&self, shard: &Shard) -> bool {
         self.retire_by(&shard.bins, Slabs::take_empties)
     }
 
-    /// Gives the empty slabs of all shards back to the pool. Returns whether it gave any back.
+    /// Gives the empty slabs of all shards back to the pool, except in bins that another thread has
+    /// locked. Returns whether it gave any back.
     pub fn retire_all_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_empties)
     }
 
-    /// Gives the empty slabs that have been idle since the last call back to the pool. Returns
-    /// whether it gave any back.
+    /// Gives the empty slabs that have been idle since the last call back to the pool, except in
+    /// bins that another thread has locked. Returns whether it gave any back.
     pub fn retire_idle_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_idle_empties)
     }

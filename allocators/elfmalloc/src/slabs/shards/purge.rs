@@ -12,8 +12,8 @@ use crate::slabs::partial::held::DetachedList;
 use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
-/// Maximum number of slabs of a bin that are claimed at the same time, and maximum that one epoch
-/// purges. Each slab may cost several system calls.
+/// Maximum number of slabs of a bin that are claimed at the same time, or purged in one epoch. Each
+/// slab may cost several system calls.
 const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {

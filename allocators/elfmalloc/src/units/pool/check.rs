@@ -25,7 +25,7 @@ impl Pool {
         assert_eq!(known, committed, "free, in use, or being purged");
     }
 
-    /// Returns the addresses of all units, and whether each is free.
+    /// Returns the addresses of all committed units, and whether each is free.
     pub(in crate::units) fn units(&self) -> impl Iterator<Item = (usize, bool)> {
         self.arenas[..self.count].iter().flat_map(|arena| {
             let unit = |unit| (arena.address(unit).addr().get(), arena.free.contains(unit));

@@ -9,7 +9,7 @@ use heapdrome_replay::{Speed, Touch};
 use super::TraceOutput;
 use crate::values::{duration, speed, touch};
 
-/// `heapdrome trace shrink`.
+/// Arguments of `heapdrome trace shrink`.
 #[derive(Args, Debug)]
 pub struct ShrinkArguments {
     /// The trace; `library:NAME` is a built-in trace

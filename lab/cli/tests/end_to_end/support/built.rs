@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
 /// Returns the folder of the built fixtures: beside the tests, or in a folder of the system if that
-/// path has a space, which LD_PRELOAD cannot express.
+/// path has a space, a colon or a dollar sign, which LD_PRELOAD cannot express.
 fn fixture_folder() -> PathBuf {
     let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
     match beside.to_string_lossy().contains([' ', ':', '$']) {

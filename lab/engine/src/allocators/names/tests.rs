@@ -14,7 +14,7 @@ use crate::folders::Folders;
 /// Published results that include most of the commonly used allocators.
 const PUBLISHED: [&str; 4] = ["elfmalloc", "suite-real", "build", "python"];
 
-/// Arena that never frees memory, and that no program would use.
+/// Allocator that never frees memory. No real program would use it.
 const ARENA: &str = "bumpmalloc";
 
 fn published() -> Vec<RaceResult> {
@@ -27,7 +27,8 @@ fn published() -> Vec<RaceResult> {
     PUBLISHED.iter().map(read).flat_map(races).collect()
 }
 
-/// Returns the relative excess of the best default entrant's figure over the best of all entrants.
+/// Returns the relative excess of the best default entrant's figure over the best figure of all
+/// entrants.
 fn excess(result: &RaceResult, figure: &str) -> f64 {
     let counts = |row: &&EntrantResult| row.role != Role::Twin && row.allocator != ARENA;
     let rows = result.entrants.iter().filter(counts);

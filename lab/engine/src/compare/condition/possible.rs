@@ -1,5 +1,5 @@
-//! Check whether two results could confirm a condition at all. Other conditions are refused,
-//! because a comparison with such a condition could never fail.
+//! Refusal of conditions that no ratio between two results could confirm. A comparison with such a
+//! condition could never fail.
 
 use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
@@ -27,8 +27,8 @@ impl Condition {
         }
     }
 
-    /// Returns, for each factor that could confirm the condition, the number of runs in the old
-    /// race and in the new one: see [`counting`](crate::compare::changes::counting).
+    /// Returns, for each entrant with a factor that could confirm the condition, the number of runs
+    /// in the old race and in the new one: see [`counting`](crate::compare::changes::counting).
     fn runs(&self, pair: &Pair<'_>, same_machine: bool) -> Vec<[usize; 2]> {
         let counts_alone = same_machine && Kind::of(&self.figure) != Kind::Time;
         let baseline = pair.baseline();
@@ -64,7 +64,8 @@ impl Condition {
             .count()
     }
 
-    /// Describes the shortage if one of the results has too few runs for an interval.
+    /// Returns a description of the shortage if one of the results has too few runs for an
+    /// interval.
     fn too_few(&self, [old, new]: [usize; 2]) -> Option<String> {
         let (runs, which) = if old <= new {
             (old, "old")

@@ -25,9 +25,9 @@ use scaling::{Found, WORK, Work, scaling, work_not_found};
 pub use points::check_parameters;
 pub use whole::Whole;
 
-/// Default limit of the degradation per processor that defines the knee of a curve. At the limit,
-/// processors times wall time per work is a quarter above its value in the first race, an
-/// efficiency of 80%.
+/// Default maximum degradation per processor up to the knee of a curve. At this maximum, the
+/// product of processors and wall time per unit of work is a quarter above its value in the first
+/// race, so the efficiency is 80%.
 const SHARE: f64 = 0.25;
 
 /// Definition of work that the user gave for a sweep.
@@ -37,7 +37,7 @@ pub enum AskedWork {
     Value,
     /// Every race does an equal amount of work.
     Same,
-    /// The work is the first match of a regular expression in the output.
+    /// The work is the number that the last match of a regular expression in the output contains.
     Printed(String),
 }
 
@@ -81,7 +81,7 @@ impl Sweep {
         let points = points::points(&request.load, &request.parameters, &request.options)?;
         for point in &points {
             if let Load::Command(command) = &point.load {
-                check_command(&command[0], &point.options)?;
+                check_command(command, &point.options)?;
             }
         }
         Ok(Self {
@@ -244,7 +244,7 @@ fn unfinished(
 }
 
 /// Runs the races one after another. Returns those that have a result, each with its position in
-/// `requests`, and the failure that ended them.
+/// `requests`, and the failure that ended the sweep.
 fn one_after_the_other(
     requests: &[CellRequest],
     engine: &Engine,
@@ -264,7 +264,7 @@ fn one_after_the_other(
     (done, Ok(()))
 }
 
-/// Adds the races to the collection.
+/// Adds the results of the races to the collection.
 fn join(
     collection: &mut Collection,
     sweep: &Sweep,
@@ -320,7 +320,8 @@ fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -
     remarks
 }
 
-/// Returns each reason for races without rounds once, with the cells to which it applies.
+/// Returns the reasons for races without rounds: each reason once, with the cells to which it
+/// applies.
 fn without_rounds(collection: &Collection) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     let idle = collection.races.iter();
@@ -335,10 +336,10 @@ fn without_rounds(collection: &Collection) -> Vec<String> {
     reasons.into_iter().map(told).collect()
 }
 
-/// Returns the outcome of a sweep that has been reported.
+/// Returns the command's outcome for a sweep. The report already contains the details.
 ///
 /// # Errors
-/// When an entrant failed, a race has no round, or no proof was taken.
+/// When an entrant's row is invalid, a race has no round, or no proof was taken.
 pub fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

@@ -15,7 +15,7 @@ pub const VARIABLE: &str = "env:";
 
 /// One race of a sweep.
 pub struct Point {
-    /// Cell: `threads=2`, or `jobs=2 size=64`.
+    /// Name of the cell, such as `threads=2` or `jobs=2 size=64`.
     pub cell: String,
     /// Value of each parameter, in order.
     pub values: Vec<String>,
@@ -29,7 +29,8 @@ pub struct Point {
 /// processors.
 ///
 /// # Errors
-/// When a parameter is given twice, or is not possible in this race.
+/// When a parameter or a value is given twice, threads are swept although the command is pinned, or
+/// there are too many races.
 pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Failure> {
     for (place, one) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == one.name) {
@@ -58,7 +59,8 @@ pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Returns the position of the parameter that curves follow: the first with several values.
+/// Returns the position of the parameter that curves follow: the first with several values, or else
+/// the first.
 pub fn along(parameters: &[SweptParameter]) -> usize {
     let several = |one: &SweptParameter| one.values.len() > 1;
     parameters.iter().position(several).unwrap_or(0)
@@ -67,7 +69,8 @@ pub fn along(parameters: &[SweptParameter]) -> usize {
 /// Returns every combination of values, the last parameter varying fastest.
 ///
 /// # Errors
-/// When a value does not suit the workload, or its parameter does not occur in the command.
+/// When a value does not suit the workload, or its parameter does not occur in the command. Also
+/// when `--env` sets a swept variable, or there is no command.
 pub fn points(
     load: &Load,
     parameters: &[SweptParameter],

@@ -9,7 +9,7 @@ use heapdrome_statistics::{Figures, Interval, Rule, change, median};
 use super::points::along;
 use crate::race::factor;
 
-/// Probability that at least one interval of a sweep misses the true degradation.
+/// Maximum probability that at least one interval of a sweep misses the true degradation.
 const ALPHA: f64 = 0.05;
 
 /// Name of the metric that holds the work read by `--work`.
@@ -98,7 +98,7 @@ impl Judge {
     }
 }
 
-/// Returns the findings of a sweep so far.
+/// Returns the curves of all allocators from the races of a sweep so far.
 pub fn scaling(
     collection: &Collection,
     parameters: &[SweptParameter],
@@ -139,7 +139,8 @@ pub fn scaling(
     }
 }
 
-/// Returns a remark on valid entrants in whose output `--work` found nothing.
+/// Returns a remark on the valid entrants for which `--work` found no number in the output of at
+/// least one run; `None` if there are none.
 pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> {
     let rows = collection.races.iter().flat_map(|race| {
         let rows = race.result.entrants.iter();
@@ -198,7 +199,7 @@ fn groups<'a>(
     groups
 }
 
-/// Returns the allocators that count in any of the races, the baseline first.
+/// Returns the allocators with a valid row in any of the races, the baseline first.
 fn names(places: &[Place<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
@@ -244,7 +245,8 @@ fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> V
     places.iter().enumerate().map(point).collect()
 }
 
-/// Returns two lists with a value for each run: the time per unit of work, and the work.
+/// Returns two lists with a value for each run: the time per unit of work, and the work. Returns
+/// `None` if the allocator has no such figures.
 fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>, Vec<f64>)> {
     let row = place.member.result.row(allocator)?;
     let work = work.of(row, place.value)?;
@@ -254,8 +256,8 @@ fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>,
 }
 
 /// Returns the knee: the last value up to which the degradation per processor stays within `share`.
-/// Returns `None` for fewer than two races, for values that are not rising numbers, without the
-/// interval of each race, and if every race does equal work.
+/// Returns `None` if there are fewer than two races, if the values are not rising numbers, if a
+/// race has no interval, or if every race does equal work.
 fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {
     let numbers: Option<Vec<f64>> = points.iter().map(|one| one.value.parse().ok()).collect();
     let rising = numbers?.windows(2).all(|pair| pair[0] < pair[1]);

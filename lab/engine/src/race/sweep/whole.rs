@@ -19,7 +19,7 @@ use crate::race::plan::seed_from_clock;
 pub struct Whole {
     /// Name by which the sweep can be resumed.
     pub name: String,
-    /// Request for the sweep: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the sweep.
     pub asked: Vec<String>,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
@@ -51,7 +51,8 @@ impl Whole {
         }
     }
 
-    /// Returns the sweep to which the race of this plan belongs, with the races that it has so far.
+    /// Returns the sweep to which the race of this plan belongs, with the races that it has so far;
+    /// `None` for a single race.
     pub fn of(plan: &Plan, engine: &Engine) -> Option<Self> {
         let name = &plan.part.as_ref()?.of;
         let mut whole = Self {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use heapdrome_library::{Carried, carried, find_carried};
+use heapdrome_library::{Carried, Entry, carried, find_carried};
 use heapdrome_schema::nearest_or_all;
 use heapdrome_system::sha256_of_file;
 
@@ -81,7 +81,15 @@ pub fn open(name: &Path) -> Result<File, Failure> {
     }
 }
 
-/// Copies a built-in trace into an unnamed temporary file, and returns the file at its beginning.
+/// Returns the description of the built-in trace that a command line names; `None` for a file.
+#[must_use]
+pub fn built_in(name: &Path) -> Option<&'static Entry> {
+    let name = name.to_str()?.strip_prefix(LIBRARY)?;
+    find_carried(name).map(|carried| &carried.entry)
+}
+
+/// Copies a built-in trace into an unnamed temporary file, and returns the file, positioned at its
+/// beginning.
 fn opened(carried: &Carried) -> Result<File, Failure> {
     let copy = || {
         let mut file = tempfile::tempfile()?;
@@ -100,7 +108,7 @@ fn found(name: &str) -> Result<&'static Carried, Failure> {
     find_carried(name).ok_or_else(|| {
         let known = carried().iter().map(|one| one.entry.name.as_str());
         let advice = nearest_or_all(name, known);
-        Failure::Usage(format!("no such built-in trace: {name}; {advice}"))
+        Failure::Usage(format!("no such built-in trace: {name} ({advice})"))
     })
 }
 

@@ -14,8 +14,9 @@ const WORDS: [&str; 16] = [
     "allocate", "release", "page", "arena", "slab", "magazine", "span", "class", "return", "int",
     "size", "void", "static", "const", "remote", "thread",
 ];
-/// Time of the first commit in seconds since 1970, and seconds between two commits.
+/// Time of the first commit, in seconds since 1970.
 const FIRST: u64 = 1_600_000_000;
+/// Time between two commits in seconds.
 const APART: u64 = 600;
 
 /// Returns the path of a file of the history.
@@ -23,7 +24,8 @@ pub(super) fn file_name(number: u64) -> String {
     format!("folder{}/file{number}.c", number % 7)
 }
 
-/// Writes a stream of `commits` commits; the first adds every file, each other edits up to three.
+/// Writes a stream of `commits` commits. The first adds every file, and each of the others edits
+/// one to three files.
 pub(super) fn write(out: &mut impl Write, commits: u64) -> io::Result<()> {
     let mut random = Random::new(42);
     let mut files: Vec<Vec<String>> = (0..FILES)

@@ -12,7 +12,7 @@ use crate::foreign;
 use crate::profile::code;
 use crate::profile::protobuf::Message;
 
-/// Size in bytes to a multiple of which the end of a mapping is rounded up.
+/// Size of a page in bytes. The end of a mapping is rounded up to a multiple of it.
 const PAGE: u64 = 4096;
 
 /// Values that are numbered in the order of their first use.
@@ -29,7 +29,7 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
         }
     }
 
-    /// Returns the number of a value, from 0.
+    /// Returns the number of a value, counted from 0. A new value gets the next number.
     fn place(&mut self, thing: T) -> u64 {
         let next = self.all.len() as u64;
         let place = *self.places.entry(thing.clone()).or_insert(next);
@@ -43,7 +43,8 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
 /// A location that samples refer to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Location {
-    /// A name that stands for a process, a function of the allocator, or a size.
+    /// A name that stands for a process, a function of the allocator, a range of sizes, or a
+    /// missing stack.
     MadeUp(String),
     /// A call in the code.
     Code(Frame),
@@ -76,12 +77,12 @@ impl Locations {
         &self.texts.all
     }
 
-    /// Returns the location of a name.
+    /// Returns the number of the location that stands for a name.
     pub(super) fn made_up(&mut self, name: &str) -> u64 {
         self.locations.place(Location::MadeUp(name.to_owned())) + 1
     }
 
-    /// Returns the locations of a stack, innermost first.
+    /// Returns the numbers of a stack's locations, innermost first.
     pub(super) fn stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
         match frames.map_or(&[][..], Vec::as_slice) {
@@ -129,7 +130,7 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
-        // Viewers regard the first mapping as the program.
+        // Viewers regard the first mapping as the program, so the program's module comes first.
         let mut mappings: Vec<_> = mappings.into_iter().collect();
         mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {
@@ -155,8 +156,8 @@ fn place(function: String) -> Place {
     }
 }
 
-/// Returns the functions and lines of a frame. If none are known, returns one entry with the name
-/// of the frame's module.
+/// Returns the functions and lines of a frame. If none are known, returns one entry with the
+/// frame's module and address.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     match profile.symbols.places(frame) {
         [] => vec![place(code::address(profile, frame))],
@@ -183,7 +184,7 @@ fn is_program(profile: &Profile, module: u32) -> bool {
 /// Mapping of one module, and the kinds of facts that are known about its locations.
 #[derive(Default)]
 struct Mapping {
-    /// The highest address.
+    /// The highest address of a location.
     last: u64,
     /// Whether any functions, any files, any lines and any inlined functions are known.
     has: [bool; 4],
@@ -204,7 +205,8 @@ impl Mapping {
         }
     }
 
-    /// Returns the encoded mapping. It begins at 0, because addresses are offsets in the file.
+    /// Returns the encoded mapping. It begins at 0, because addresses are the virtual addresses of
+    /// the ELF file.
     fn message(self, locations: &mut Locations, profile: &Profile, module: u32) -> Message {
         let known = profile.code.modules.get(module as usize);
         let [path, build_id] = known.map_or([""; 2], |one| [&one.path[..], &one.build_id[..]]);

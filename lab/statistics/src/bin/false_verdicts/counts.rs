@@ -30,16 +30,16 @@ pub enum Wanted {
 
 /// One unit of work: the rows of a table for one condition and one number of rivals.
 pub struct Job<'a> {
-    /// The table to which the rows belong.
+    /// Table to which the rows belong.
     pub wanted: Wanted,
-    /// The condition.
+    /// Condition of the simulated machine.
     pub condition: &'a Condition,
-    /// The number of rivals.
+    /// Number of rivals in each race.
     pub rivals: usize,
 }
 
 impl Job<'_> {
-    /// Counts the events of this job's rows.
+    /// Simulates the races of this job, and returns tables with the job's rows.
     pub fn run(&self, arguments: &Arguments) -> Tables {
         let rule = Rule::new(arguments.alpha, self.rivals);
         let mut tables = Tables::default();
@@ -86,7 +86,8 @@ impl Job<'_> {
         }
     }
 
-    /// Compares two races of equal entrants. The machine of the second race may be slower.
+    /// Counts the changes that comparisons of two races of the same entrants show. The machine of
+    /// the second race is slower by the fraction `slower`.
     fn two_races(&self, arguments: &Arguments, rule: &Rule, slower: f64) -> TwoRaces {
         let stopping = Stopping {
             precision: Some(PRECISION),

@@ -36,11 +36,11 @@ pub struct Condition {
     pub rival_noise: f64,
     /// Share of the first rival's runs that have a spike.
     pub rival_spikes: f64,
-    /// Whether the first rival's noise differs from that of the others. Its mean estimate must then
-    /// be simulated.
+    /// Whether the first rival's noise differs from that of the others. If so, the mean estimate
+    /// for the first rival must be simulated.
     pub unequal: bool,
-    /// Whether the second half of the rivals is 10% slower. Each of them leaves the race once this
-    /// is shown.
+    /// Whether the second half of the rivals is 10% slower. Each of these rivals leaves the race
+    /// once it is shown to be slower.
     pub leaving: bool,
 }
 
@@ -60,7 +60,7 @@ impl Condition {
     /// Returns the noise of one race.
     ///
     /// Blocks of the record are joined by the stationary bootstrap of Politis and Romano (1994);
-    /// the end of the record is followed by its beginning. Spikes and slow periods keep their
+    /// the end of the record is followed by its beginning. Most spikes and slow periods keep their
     /// recorded lengths, and every race has its own sequence.
     pub fn stream<'a>(&'a self, random: &'a mut ChaCha8Rng) -> Stream<'a> {
         let place = random.random_range(0..self.recorded.len());
@@ -149,7 +149,8 @@ pub fn read_recorded(path: &Path) -> Result<Vec<f64>, String> {
 /// Parses the times in the text of a recorded file.
 ///
 /// # Errors
-/// When a time is not a positive number, or there are fewer than 100.
+/// When the text is not a list of times, a time is not a positive number, or there are fewer than
+/// 100.
 pub fn parse_recorded(text: &str) -> Result<Vec<f64>, String> {
     let times = match serde_json::from_str::<serde_json::Value>(text) {
         Ok(value) if !value.is_number() => {

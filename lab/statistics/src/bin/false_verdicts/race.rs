@@ -17,7 +17,7 @@ pub const BASELINE_AND_TWIN: usize = 2;
 /// Factor by which the rivals that leave the race are slower.
 const SLOWER: f64 = 1.1;
 
-/// Significance level of Student's and Welch's tests.
+/// Significance level of Welch's test.
 const USUAL_LEVEL: f64 = 0.05;
 
 /// A race in progress.
@@ -91,7 +91,7 @@ fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
 }
 
-/// Errors of one race of equal entrants.
+/// Errors of one race about its twin and the rivals that are as fast as the baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors {
     /// Whether a rival had a false verdict after the last round.
@@ -151,7 +151,8 @@ impl Truth {
     }
 }
 
-/// Runs a race of equal entrants and judges it after every round.
+/// Runs a race of `rounds` rounds. After every round from [`FEWEST_ROUNDS`] on, judges the twin and
+/// the rivals that are as fast as the baseline. `truth` is the true ratio of the first rival.
 pub fn errors(
     condition: &Condition,
     rule: &Rule,
@@ -195,7 +196,7 @@ pub fn errors(
     found
 }
 
-/// Runs all runs of the baseline, then all runs of the first rival, and so on.
+/// Simulates all runs of the baseline, then all runs of the first rival, and so on.
 fn in_sequence(
     condition: &Condition,
     rivals: usize,
@@ -213,7 +214,7 @@ fn in_sequence(
     (0..=rivals).map(&mut series).collect()
 }
 
-/// Runs a race of equal entrants until it is precise.
+/// Runs a race until `stopping` ends it for every rival that is as fast as the baseline.
 fn until_precise(
     condition: &Condition,
     rule: &Rule,
@@ -224,7 +225,7 @@ fn until_precise(
     for rounds in 1.. {
         race.run_round();
         let look = figures(&race.times);
-        // Stops checking at the first interval that is too wide.
+        // Check only until the first interval that is too wide.
         let narrow = race.equals().all(|entrant| {
             let estimate = rule.compare_within(&look, entrant, 0);
             stopping.decide(rounds, &[estimate]) != Decision::GoOn
@@ -236,7 +237,7 @@ fn until_precise(
     race.times
 }
 
-/// Errors of a comparison of two races, if nothing has changed between them.
+/// Changes that a comparison of two races shows although no entrant has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Errs {
     /// Whether a rival's own time seems to have changed.
@@ -248,8 +249,8 @@ pub struct Errs {
     pub both: bool,
 }
 
-/// Compares two races of equal entrants as `heapdrome compare` does. In the second race the machine
-/// is slower by the fraction `slower`.
+/// Compares two races of the same entrants as `heapdrome compare` does. In the second race the
+/// machine is slower by the fraction `slower`.
 pub fn two_races_err(
     condition: &Condition,
     rule: &Rule,
@@ -290,7 +291,7 @@ pub fn two_races_err(
 /// race announces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shows {
-    /// The announced difference.
+    /// The announced difference, as a fraction.
     pub announced: f64,
     /// Whether the rule shows the difference.
     pub rule: bool,
@@ -304,7 +305,8 @@ pub struct Shows {
 }
 
 /// Runs a race of `rounds` rounds, and slows the first rival by the smallest difference that the
-/// race announces. Returns the tests that show this difference.
+/// race announces. Returns the tests that show this difference; `None` if the race has too few
+/// rounds for an estimate.
 pub fn announced_is_shown(
     condition: &Condition,
     rule: &Rule,
@@ -340,9 +342,9 @@ pub fn announced_is_shown(
     })
 }
 
-/// Slows a rival by `difference`. Returns for each test the first round in which it shows the rival
-/// to be slower; `None` if `most` rounds do not show it. The tests are each of `rules`, and
-/// Student's interval alone by the first rule.
+/// Runs a race whose first rival is slower by `difference`. Returns, for each test, the first round
+/// that shows the rival to be slower; `None` if none of `most` rounds does. The tests are the two
+/// rules, and Student's interval alone at the error level of the first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 /// Confidence level of every printed bound.
 const CONFIDENCE: f64 = 0.95;
 
-/// Number of events in a number of trials.
+/// Rate of an event, counted in trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The number of events.
+    /// Number of trials in which the event happened.
     pub count: u64,
-    /// The number of trials.
+    /// Number of all trials.
     pub of: u64,
 }
 
@@ -50,9 +50,9 @@ impl Rate {
 pub struct FalseVerdicts {
     /// The condition's name.
     pub condition: String,
-    /// Rivals in each race.
+    /// Number of rivals in each race.
     pub rivals: usize,
-    /// Rounds of each race.
+    /// Number of rounds of each race.
     pub rounds: usize,
     /// Races with a false verdict after any round.
     pub at_any_look: Rate,
@@ -74,7 +74,7 @@ pub struct FalseVerdicts {
 pub struct TwoRaces {
     /// The condition's name.
     pub condition: String,
-    /// Rivals in each race.
+    /// Number of rivals in each race.
     pub rivals: usize,
     /// Fraction by which the machine was slower in the second race.
     pub slower: f64,
@@ -83,7 +83,7 @@ pub struct TwoRaces {
     /// Comparisons in which a rival's ratio to the baseline seemed to have changed.
     pub beside: Rate,
     /// Comparisons in which a rival's own time and its ratio to the baseline both seemed to have
-    /// changed.
+    /// changed in the same direction.
     pub both: Rate,
 }
 
@@ -93,11 +93,11 @@ pub struct TwoRaces {
 pub struct Power {
     /// The condition's name.
     pub condition: String,
-    /// Rivals in each race.
+    /// Number of rivals in each race.
     pub rivals: usize,
-    /// Rounds of each race.
+    /// Number of rounds of each race.
     pub rounds: usize,
-    /// The median of the announced differences.
+    /// Median of the announced differences, as fractions.
     pub announced: f64,
     /// Races that showed the difference by the rule.
     pub rule: Rate,
@@ -115,9 +115,9 @@ pub struct Power {
 pub struct Needed {
     /// The condition's name.
     pub condition: String,
-    /// Rivals in each race.
+    /// Number of rivals in each race.
     pub rivals: usize,
-    /// The difference, as a fraction.
+    /// Slowdown of one rival, as a fraction.
     pub difference: f64,
     /// Rounds after which 50% and 80% of the races had shown the difference; `None` if this took
     /// more than the maximum number of rounds.
@@ -130,7 +130,7 @@ pub struct Needed {
     pub student: [Option<usize>; 2],
 }
 
-/// All tables.
+/// Rows of all tables.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// False verdicts in races of equal entrants.

@@ -56,7 +56,8 @@ fn only_rising_work_has_a_knee() {
 /// differently, so the ratios within rounds have an interval, too.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
-/// Creates a race of the system's allocator alone. Its runs take `wall` and do this amount of work.
+/// Creates a race of the system's allocator alone. Its runs take `wall` seconds and do `work` units
+/// of work.
 fn member(value: &str, processors: &[usize], wall: [f64; 6], work: f64) -> Member {
     let series = |samples: [f64; 6]| json!({"median": median(&samples), "samples": samples});
     let result = json!({
