@@ -9,8 +9,7 @@ use heapdrome_trace::TimedCalls;
 use crate::process::ProcessProfile;
 use crate::read::Profile;
 
-/// Minimum number of timed calls that give an interval.
-const FEWEST: u64 = 30;
+const FEWEST: u64 = TimedCalls::FEWEST;
 
 /// Largest processor time that a recording costs, as a multiple of the time that the recorder
 /// measures: entering the library, and the cache that it takes from the program, cost more. See
