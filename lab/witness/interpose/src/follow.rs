@@ -200,9 +200,6 @@ fn number(thread: &Thread) -> u64 {
     thread.number.get()
 }
 
-/// Number of ticks from which a call counts as interrupted: about 0.4 ms at 2.6 GHz.
-const INTERRUPTED: u64 = 1 << 20;
-
 /// Returns the processor's counter; 0 if the thread may not read it.
 fn now() -> u64 {
     if clock::may_read() {
@@ -215,7 +212,7 @@ fn now() -> u64 {
 /// Counts the time of a call, unless it was interrupted or the thread may not read the counter.
 fn note_time(began: u64) {
     let ticks = now().wrapping_sub(began);
-    if began != 0 && ticks < INTERRUPTED {
+    if began != 0 && ticks < system::interrupted() {
         let followed = record::followed();
         followed.timed.fetch_add(1, Ordering::Relaxed);
         followed.ticks.fetch_add(ticks, Ordering::Relaxed);
