@@ -184,8 +184,8 @@ fn note_processor_time(timing: &Timing) {
 }
 
 fn add(sum: &AtomicU64, more: u64) {
-    // Relaxed: the collector reads the sums after the process has ended. Additions are atomic,
-    // because a signal handler may be timed as well.
+    // Relaxed: the sums publish no other memory. Additions are atomic, because a signal handler may
+    // be timed as well.
     sum.fetch_add(more, Ordering::Relaxed);
 }
 
