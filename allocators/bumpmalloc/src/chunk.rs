@@ -6,19 +6,21 @@
 //!                                          8 KiB     FIRST                        cursor      SIZE
 //! ```
 //!
-//! The header occupies the place of the marks for the first 16 KiB. So header and marks take two
-//! pages. The other bytes of the first 16 KiB have no marks and are never touched.
+//! The header occupies the place of the marks for the first 16 KiB. So header and marks take 8 KiB
+//! in total. The other bytes of the first 16 KiB have no marks and are never touched.
 //!
 //! The mark of a block's last 16 bytes is set and shows where the block ends. So a block needs no
-//! word for its size, and a block that is never touched costs no memory. Only the thread that
-//! allocates in the chunk writes marks. A block's mark is set before the block is handed out, and
-//! stays set, so every thread that receives the block sees it.
+//! word for its size, and a block that is never touched costs no memory. While the chunk has live
+//! blocks, only the thread that allocates in it writes marks. A block's mark is set before the
+//! block is handed out, and stays set until the block is resized, so every thread that receives the
+//! block sees it.
 //!
-//! The owner counts its allocations in its heap and its frees in `freed`, with plain loads and
-//! stores, because it is the only writer. All other threads count their frees in `remote`. A chunk
-//! is dead when both counts together equal the number of blocks allocated in it. The owner checks
-//! this when it needs a chunk, and other threads when the pool has none. When the owner leaves, it
-//! sets `remote` in one atomic step to `MERGED` minus the number of live blocks. From then on, the
+//! The owner counts its allocations in its heap and its frees in `freed`, with loads and stores
+//! instead of read-modify-writes, because it is the only writer. All other threads count their
+//! frees in `remote`. A chunk is dead when both counts together equal the number of blocks
+//! allocated in it. The owner checks this when it needs a chunk. Other threads check it when the
+//! pool has no chunk, and before they purge or release memory. When the owner leaves, it sets
+//! `remote` in one atomic step to `MERGED` minus the number of live blocks. From then on, the
 //! thread whose free raises `remote` to `MERGED` takes the chunk. Counting a free is a thread's
 //! last access to a header, so a thread that finds a chunk dead may unmap it.
 
@@ -46,7 +48,8 @@ const HEADER_WORDS: usize = 128 / size_of::<AtomicU64>();
 pub const FIRST: usize = HEADER_WORDS << WORD_SHIFT;
 
 /// Value of `remote` when the owner has left and all blocks have been freed. Each live block lowers
-/// it by one. While the chunk has an owner, `remote` is a small number.
+/// it by one. Until [`Chunk::disown`], `remote` is at most the number of allocated blocks, and so
+/// far below this value.
 const MERGED: usize = 1 << (usize::BITS - 1);
 
 const _: () = {
@@ -78,7 +81,7 @@ pub struct Chunk {
     /// Offset from which all bytes are zero, except in blocks that were allocated since the last
     /// restart. For a block with its own mapping, the size of the mapping.
     pub touched: AtomicUsize,
-    /// Next chunk in a list. Only the owner of the list uses this link.
+    /// Next chunk in a list. Only the thread that has access to the list uses this link.
     pub next: AtomicPtr<Chunk>,
     remote: Remote,
     marks: [AtomicU64; WORDS - HEADER_WORDS],
@@ -88,9 +91,9 @@ pub struct Chunk {
 #[repr(align(64))]
 struct Remote(AtomicUsize);
 
-/// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk.
-/// A block with its own mapping may begin exactly one chunk size behind its header. For both
-/// reasons, the address is lowered by one before it is rounded down.
+/// Returns the header of a block's chunk or mapping. A block with its own mapping may begin exactly
+/// one chunk size behind its header, so the address is lowered by one before it is rounded down.
+/// This is right for every block, because no block begins at the start of a chunk.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block
@@ -117,8 +120,8 @@ pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
 pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks, by this function's contract.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
-    // Relaxed: the owner is the only writer, and a thread reads a block's mark only after it has
-    // received the block.
+    // Relaxed: only one thread at a time allocates in the chunk and writes marks, and a thread
+    // reads a block's mark only after it has received the block.
     word.store(word.load(Relaxed) | (1 << ((last / GRANULE) % 64)), Relaxed);
 }
 
@@ -130,7 +133,7 @@ pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
 pub unsafe fn unmark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks, by this function's contract.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
-    // Relaxed: only the owner writes marks.
+    // Relaxed: only one thread at a time allocates in the chunk and writes marks.
     word.store(
         word.load(Relaxed) & !(1 << ((last / GRANULE) % 64)),
         Relaxed,
@@ -184,15 +187,17 @@ impl Chunk {
         // Relaxed: the chunk belongs to the calling thread.
         let words = (self.end.load(Relaxed) - FIRST).div_ceil(1 << WORD_SHIFT);
         let marks = self.marks[..words].as_ptr().cast_mut();
-        // SAFETY: the words are atomics, which may change behind a shared reference, and no other
-        // thread uses them now. Atomic stores would be slower: the compiler would emit a loop.
+        // SAFETY: the words are atomics, which may change behind a shared reference. By this
+        // function's contract, the chunk belongs to this thread and has no live block, so no other
+        // thread uses its marks. Atomic stores would be slower: the compiler would emit a loop.
         unsafe { marks.write_bytes(0, words) };
     }
 
     /// Records that no further blocks are allocated in the chunk: it has `allocated` blocks, up to
     /// offset `end`.
     pub fn retire(&self, allocated: usize, end: usize) {
-        // Relaxed: read under the lock of the list that receives the chunk, or after `disown`.
+        // Relaxed: other threads read both words only under the lock of the list that receives the
+        // chunk, or after an acquire that pairs with the release in `disown`.
         self.allocated.store(allocated, Relaxed);
         self.end.store(end, Relaxed);
     }
@@ -201,12 +206,13 @@ impl Chunk {
     #[inline(always)]
     pub fn count_own_free(&self) {
         // Release: pairs with the acquire in `is_dead`, so that the owner's accesses to its blocks
-        // precede the reuse of the chunk. The owner is the only writer.
+        // precede the reuse of the chunk. The owner is the only writer, so no free is lost between
+        // the load and the store.
         self.freed.store(self.freed.load(Relaxed) + 1, Release);
     }
 
-    /// Counts a free by another thread. Returns true if this was the last live block of a chunk
-    /// without an owner; the chunk then belongs to the caller.
+    /// Counts a free by a thread other than the owner. Returns true if this was the last live block
+    /// of a [disowned](Self::disown) chunk; the chunk then belongs to the caller.
     pub fn count_remote_free(&self) -> bool {
         // AcqRel: releases this thread's accesses to the block. If this was the last live block,
         // acquires the other threads' accesses to their blocks.
@@ -293,7 +299,7 @@ impl List {
     }
 
     /// Removes and returns the first dead chunk among the `count` oldest in the list. Moves the
-    /// chunks in use that it finds before to the end of the list.
+    /// chunks with live blocks that it checks before that one to the end of the list.
     pub fn pop_dead(&mut self, count: usize) -> Option<NonNull<Chunk>> {
         for _ in 0..count.min(self.length) {
             let chunk = self.pop()?;

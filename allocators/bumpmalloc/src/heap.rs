@@ -59,7 +59,7 @@ impl Heap {
         }
     }
 
-    /// Creates a heap without a chunk that any number of threads may share.
+    /// Creates a heap that any number of threads may share, and that has no chunk.
     const fn of_many() -> Self {
         let mut heap = Self::new();
         heap.presence = Presence::of_many();
@@ -92,7 +92,8 @@ impl Heap {
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         // Address of the last byte of the block's last granule. The room consists of whole
-        // granules. For size 0 the addition overflows, or the sum lies beyond every limit.
+        // granules, so the block fits if this byte does. For size 0, the addition overflows, or the
+        // sum lies beyond every limit.
         let last = start.checked_add(size.wrapping_sub(1) | (GRANULE - 1))?;
         if last >= self.limit.get() {
             return None;
@@ -129,8 +130,8 @@ impl Heap {
         self.marks.get().cast::<u8>().with_addr(address)
     }
 
-    /// Runs the fast path of `free`: counts the free if the block lies in a chunk of this heap.
-    /// Otherwise returns false, without any change.
+    /// Runs the fast path of `free`: counts the free and returns true if the block lies in a chunk
+    /// of this heap. Otherwise returns false, without any change.
     ///
     /// # Safety
     ///
@@ -141,7 +142,8 @@ impl Heap {
         // SAFETY: the block is live, by this function's contract, and every block lies behind a
         // header that begins with the owner. In a chunk of the fallback, this word is null.
         let chunk = unsafe { &*chunk::of(block) };
-        // Relaxed: only this thread sets and removes its own heap as an owner.
+        // Relaxed: no other thread sets or removes this heap as an owner while the heap belongs to
+        // this thread.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);
         if own {
             chunk.count_own_free();

@@ -98,8 +98,8 @@ pub unsafe fn free(header: NonNull<Chunk>) {
     }
 }
 
-/// Resizes a block by moving pages, without copying. Returns `None`, with the block unchanged, if
-/// that is impossible.
+/// Resizes a block by resizing its mapping, which may move, without copying. Returns `None`, with
+/// the block unchanged, if that is impossible.
 ///
 /// # Safety
 ///
@@ -152,7 +152,7 @@ unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<
 
 /// Returns whether a block has its own mapping, according to its header.
 pub fn is_mapped(header: &Chunk) -> bool {
-    // Relaxed: the owner of such a block never changes.
+    // Relaxed: while a block is live, its header's owner neither becomes nor ceases to be `MAPPED`.
     header.owner.load(Relaxed) == MAPPED
 }
 

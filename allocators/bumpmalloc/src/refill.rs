@@ -8,9 +8,9 @@ use crate::large;
 use crate::pool::POOL;
 use crate::threads;
 
-/// Number of retired chunks, oldest first, that a refill checks before it takes a chunk from the
-/// pool. A small number keeps a refill cheap if these chunks still have live blocks. The next
-/// refill checks the chunks after them.
+/// Maximum number of retired chunks, oldest first, that a refill checks before it takes a chunk
+/// from the pool. A small number keeps a refill cheap if these chunks still have live blocks. The
+/// next refill checks the chunks after them.
 const LOOKS: usize = 8;
 
 /// Maximum size and alignment of a block for which a new chunk is started. A larger block that does
@@ -82,8 +82,8 @@ impl Heap {
         chunk.or_else(threads::take_dead_chunk)
     }
 
-    /// Adds a full chunk to the list of retired chunks, or removes its owner, so that its last free
-    /// is detected.
+    /// Adds a full chunk to the list of retired chunks, or gives it up if this is the heap of ended
+    /// threads. In both cases, a thread detects when all blocks of the chunk are free.
     ///
     /// # Safety
     ///

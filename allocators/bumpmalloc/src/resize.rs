@@ -41,8 +41,8 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
     }
 }
 
-/// Resizes a block to at least `size` bytes without copying. Returns `None`, without any change, if
-/// that is impossible.
+/// Resizes a block to at least `size` bytes without copying. Only a block with its own mapping may
+/// move. Returns `None`, without any change, if that is impossible.
 ///
 /// # Safety
 ///
@@ -90,7 +90,8 @@ impl Heap {
             chunk::mark(self.marks.get(), new_end - 1);
         }
         // If the block shrinks, the program may have written to the freed bytes, so they count as
-        // touched. Relaxed: only the owner uses this word.
+        // touched. Relaxed: while blocks are live, only the chunk's owner, this thread, uses this
+        // word.
         let offset = end - core::ptr::from_ref(chunk).addr();
         if offset > chunk.touched.load(Relaxed) {
             chunk.touched.store(offset, Relaxed);

@@ -38,8 +38,8 @@ pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
 }
 
-/// Calls `visit` with every heap. Does not hold the registry's lock during the calls, because
-/// `visit` may wait for a thread that needs the lock.
+/// Calls `visit` with every heap in the registry. Does not hold the registry's lock during the
+/// calls, because `visit` may wait for a thread that needs the lock.
 pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     let mut next = REGISTRY.lock().first;
     while let Some(heap) = NonNull::new(next) {
@@ -121,7 +121,7 @@ pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     })
 }
 
-/// Purges dead chunks, except about `keep` bytes. Returns whether any memory was purged.
+/// Purges dead chunks, except at most `keep` bytes. Returns whether any memory was purged.
 pub fn trim(keep: usize) -> bool {
     collect();
     POOL.lock().purge(keep)
@@ -134,7 +134,7 @@ pub fn release_chunks() -> bool {
     POOL.lock().release()
 }
 
-/// Moves all dead chunks to the pool.
+/// Moves all dead chunks from the heaps' lists of retired chunks to the pool.
 fn collect() {
     while let Some(dead) = take_dead_chunk() {
         POOL.lock().keep(dead);

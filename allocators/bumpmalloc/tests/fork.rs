@@ -12,7 +12,7 @@ const SIZE: usize = 1 << 10;
 /// Maximum number of bytes that bumpmalloc reserves in one batch.
 const BATCH: usize = 16 << 20;
 
-/// Exit statuses of the child.
+// Exit statuses of the child.
 const DONE: c_int = 0;
 const NO_MEMORY: c_int = 1;
 const GREW: c_int = 2;
@@ -34,8 +34,8 @@ fn allocate(byte: c_int) -> *mut c_void {
     block
 }
 
-/// Frees all blocks except one, and allocates the same number again. Returns the exit status of the
-/// child. Does not panic, and allocates only with bumpmalloc.
+/// Frees all blocks except the first, and allocates the same number again. Returns the exit status
+/// of the child. Does not panic, and allocates only with bumpmalloc.
 fn replace(blocks: &[*mut c_void]) -> c_int {
     let Some((&kept, others)) = blocks.split_first() else {
         return NO_MEMORY;

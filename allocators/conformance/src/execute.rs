@@ -292,7 +292,7 @@ impl Block {
 
     /// Checks that the sampled bytes among the first `size` are unchanged since they were written.
     fn check(&self, size: usize) -> Result<(), String> {
-        // `admit` sampled the usable bytes, so it need not have written the last of the `size`
+        // `admit` sampled the usable bytes, so it may not have written the last of the `size`
         // bytes. Leave that byte out.
         for at in sampled(size).take(size.min(DENSE) + size.saturating_sub(DENSE).div_ceil(STRIDE))
         {

@@ -1,6 +1,6 @@
 //! `heapdrome-conformance LIBRARY|system [SEED [PROGRAMS [STEPS [THREADS]]]]` runs the suite;
 //! `heapdrome-conformance execute PROGRAM [LIBRARY]` runs one program, as the suite's children do.
-//! Exit status: 0 passed, 1 failed, 2 wrong arguments.
+//! Exit status: 0 passed, 1 failed, 2 wrong arguments or an unusable file or folder.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

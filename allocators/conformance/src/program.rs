@@ -52,7 +52,7 @@ pub struct Step {
     pub thread: usize,
     /// Operation of the call.
     pub operation: Operation,
-    /// Index of the slot with the block that the call uses.
+    /// Index of the slot whose block the call uses or replaces.
     pub slot: usize,
     /// Size in bytes, if the operation has one; for [`Operation::Give`], the number of the
     /// receiving thread.

@@ -77,7 +77,8 @@ impl From<io::Error> for StepsError {
 /// # Errors
 ///
 /// If the system forbids tracing, if the child cannot be compiled or run, if the library has no
-/// such functions, or if fewer than half of the calls take the same number of instructions.
+/// such functions, if the calls take too many instructions, or if fewer than half of them take the
+/// same number of instructions.
 pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
     let folder = tempfile::tempdir()?;
     let program = PROGRAM
@@ -164,7 +165,7 @@ impl Calls {
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;
-            // Only the call's return removes the address from the stack.
+            // Only the call's return removes the return address from the stack.
             if stack > call.stack {
                 self.counts[call.which].push(call.steps);
                 self.inside = None;
@@ -203,7 +204,8 @@ mod tests {
     #[test]
     fn a_call_ends_with_its_own_return() {
         let mut calls = Calls::new([100, 200]);
-        // The call calls another function, which has a loop and returns. Then the call returns.
+        // `give` changes the stack and calls another function before it returns. `take` loops back
+        // to its first instruction.
         let give = [
             (50, 80),
             (100, 72),

@@ -29,7 +29,8 @@ pub struct Settings {
     pub budget: usize,
     /// Initial maximum number of shards. With more threads than that, some threads share a shard.
     pub shards: usize,
-    /// Whether large heaps request huge pages; `None` leaves the choice to the front-end.
+    /// Whether large heaps and large blocks request huge pages; `None` leaves the choice to the
+    /// front-end.
     pub huge_pages: Option<bool>,
     /// Whether a background thread purges while the program is idle.
     pub background: bool,

@@ -19,7 +19,7 @@ pub const SMALL: usize = 1024;
 /// classes, are larger than 4 KiB.
 pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
-/// Number of a size class.
+/// Number of a size class, at most that of [`SizeClass::LARGE`].
 ///
 /// [`SizeClass::LARGE`] marks the first unit of a run that is one block, [`SizeClass::NONE`] every
 /// other address outside slabs.
@@ -28,15 +28,31 @@ pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 pub struct SizeClass(u8);
 
 impl SizeClass {
-    /// Class of addresses outside slabs, except those in the first unit of a large block.
+    /// Class of addresses outside slabs, except those in the first unit of a run that is one block.
     pub const NONE: Self = Self(0);
     /// Class of the first unit of a run that is one block.
     pub const LARGE: Self = Self(CLASSES as u8 + 1);
 
-    /// Returns the class with this number, which is at most that of [`LARGE`](Self::LARGE).
+    /// Returns the class with this number.
+    ///
+    /// # Panics
+    ///
+    /// If the number is above that of [`LARGE`](Self::LARGE).
     #[inline]
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
+        assert!(number <= Self::LARGE.0);
+        Self(number)
+    }
+
+    /// Returns the class with this number.
+    ///
+    /// # Safety
+    ///
+    /// The number is at most that of [`LARGE`](Self::LARGE).
+    #[inline(always)]
+    pub(crate) const unsafe fn from_number_unchecked(number: u8) -> Self {
+        debug_assert!(number <= Self::LARGE.0);
         Self(number)
     }
 
@@ -54,10 +70,15 @@ impl SizeClass {
         self.0 != 0 && self.0 <= CLASSES as u8
     }
 
-    /// Returns the class for `size`, which is at most [`LARGEST`]. Size 0 counts as size 1.
+    /// Returns the class for `size`. Size 0 counts as size 1.
+    ///
+    /// # Panics
+    ///
+    /// If the size is above [`LARGEST`].
     #[inline]
     #[must_use]
     pub const fn of(size: usize) -> Self {
+        assert!(size <= LARGEST);
         if size <= SMALL {
             SMALL_TABLE[(size + 15) >> 4]
         } else {
@@ -83,7 +104,7 @@ impl SizeClass {
         None
     }
 
-    /// Returns the shape of the slabs of this class.
+    /// Returns the shape of the slabs of this class, which is not [`LARGE`](Self::LARGE).
     #[inline]
     #[must_use]
     pub const fn geometry(self) -> &'static Geometry {
@@ -287,6 +308,18 @@ mod tests {
         }
         assert_eq!(SizeClass::of_aligned(LARGEST + 1, 16), None);
         assert_eq!(SizeClass::of_aligned(1, 2 * UNIT), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "number <= ")]
+    fn no_class_has_a_number_above_that_of_large() {
+        let _ = SizeClass::from_number(CLASSES as u8 + 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "size <= LARGEST")]
+    fn no_class_is_for_larger_sizes() {
+        let _ = SizeClass::of(LARGEST + 1);
     }
 
     #[test]

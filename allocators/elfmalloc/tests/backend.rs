@@ -34,7 +34,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Frees a block, on the fast path if possible, otherwise on the slow path.
+/// Frees a block through the front-end's [`put`](FrontEnd::put).
 fn free_by<F: FrontEnd>(
     backend: &Heaps<Simulated>,
     heap: HeapRef,
@@ -171,6 +171,8 @@ fn bursts_in_any_order_come_back_whole() {
     }
     // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heap) };
+    // If the test took long, its magazines have been drained, and a small rest is kept.
+    backend.release_kept();
     assert_eq!(backend.shards.slabs(), 0);
 }
 
@@ -318,6 +320,24 @@ fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
 }
 
 #[test]
+fn no_large_block_begins_inside_another() {
+    let backend = backend(1 << 30);
+    let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
+    // SAFETY: the block has more than 16 bytes.
+    let inside = unsafe { large.block.add(16) };
+    assert_eq!(usable(backend.memory(), inside.addr().get()), None);
+    // SAFETY: no block begins at the address, and the block around it belongs to the test.
+    unsafe {
+        assert!(!resize_large(backend.memory(), inside, 3 * UNIT));
+        let moved = |size| backend.mapped.resize(backend.memory(), inside, size);
+        assert!(moved(UNIT).is_none() && moved(20 * UNIT).is_none());
+        let misuse = Misuse::NotABlock(inside.addr().get());
+        assert_eq!(free_large(&backend, inside.addr().get()), Err(misuse));
+    }
+    backend.check();
+}
+
+#[test]
 fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
@@ -394,6 +414,38 @@ fn statistics_say_what_is_live_kept_and_counted() {
     let purged = Snapshot::of(&backend);
     assert_eq!((purged.purged, purged.idle), (7 * UNIT as u64, 0));
     assert!(purged.purges > 0);
+}
+
+#[test]
+fn the_peak_does_not_shrink_with_the_arena() {
+    let backend = Heaps::new(Simulated::new(1 << 30));
+    backend.start(|| Settings {
+        arena: 64 << 20,
+        ..Settings::DEFAULT
+    });
+    let large = allocate_large(&backend, 64 * UNIT, UNIT).expect("there is memory");
+    let before = Snapshot::of(&backend);
+    assert!(before.peak_mapped >= before.mapped);
+    // SAFETY: the block belongs to the test.
+    unsafe { assert_eq!(free_large(&backend, large.block.addr().get()), Ok(())) };
+    backend.memory().purge_units(Units::MAX);
+    assert!(backend.memory().release_addresses(Units::NONE));
+    let after = Snapshot::of(&backend);
+    assert!(after.mapped < before.mapped);
+    assert_eq!(after.peak_mapped, before.peak_mapped);
+}
+
+#[test]
+fn an_allocation_that_fails_is_no_refill() {
+    let backend = backend(1 << 30);
+    let class = SizeClass::of(64);
+    let refills = || Snapshot::of(&backend).classes[class.number()].refills;
+    backend.memory().pages.set_limit(0);
+    assert!(backend.take_without_heap(class).is_null());
+    assert_eq!(refills(), 0);
+    backend.memory().pages.set_limit(1 << 30);
+    assert!(!backend.take_without_heap(class).is_null());
+    assert_eq!(refills(), 1);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn backend(decay: u64) -> Heaps<Simulated> {
     backend
 }
 
-/// Replaces `count` blocks, so that the heap's magazine has blocks.
+/// Allocates and then frees `count` blocks, so that the heap's magazine has blocks.
 fn use_blocks(backend: &Heaps<Simulated>, heap: HeapRef, count: usize) {
     let blocks: Vec<_> = (0..count)
         .map(|_| allocate::<Magazines>(backend, heap, class()))

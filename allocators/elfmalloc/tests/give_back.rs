@@ -10,7 +10,7 @@ use heapdrome_malloc_abi::MallocAbi;
 /// Number of blocks that each thread of a burst allocates.
 const BLOCKS: usize = 60_000;
 const THREADS: usize = 2;
-/// Maximum number of bytes that may stay resident.
+/// Maximum number of bytes that may stay resident after a burst, in addition to those before it.
 const SLACK: usize = 4 << 20;
 /// Maximum time to wait: far more than necessary, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -89,8 +89,7 @@ const SIZES: [usize; 8] = [1, 7, 16, 100, 1000, 5000, 70_000, 150_000];
 /// after `realloc`.
 pub fn layouts() {
     for power in 0..=22 {
-        // Blocks with their own mapping have many pages to check, so use them only for some
-        // alignments.
+        // Large blocks have many pages to check, so use them only for some alignments.
         let large = (power % 4 == 0).then_some(3_000_000);
         for size in SIZES.into_iter().chain(large) {
             // Free a used block first, so that the zeroed block may reuse its memory.

@@ -1,5 +1,6 @@
 //! Buddy allocator for address space, which it reserves in areas. Free blocks are clean: they were
-//! never used, or were purged. A block also counts as clean if the system refused to purge it.
+//! never used, were purged, or lost their pages in a move. A block also counts as clean if the
+//! system refused to purge it.
 
 use core::ptr::NonNull;
 

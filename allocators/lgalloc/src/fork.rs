@@ -22,7 +22,8 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    // Release the locks first: no other thread exists that could take them.
+    // The locks can be released before the recount, because no other thread exists that could take
+    // them.
     parent();
     SHARED.outlive_fork(thread_slot::own_slot());
     // The worker does not exist in the child. The next free of this thread takes the slow path,

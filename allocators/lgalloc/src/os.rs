@@ -117,8 +117,8 @@ pub fn fence_every_thread() -> bool {
     fence() || (membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && fence())
 }
 
-/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds. Makes
-/// no system call.
+/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds.
+/// Normally makes no system call, because the vDSO answers.
 #[inline]
 pub fn now() -> u64 {
     let mut time = libc::timespec {

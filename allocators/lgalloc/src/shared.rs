@@ -101,7 +101,8 @@ impl<P: Policy> Shared<P> {
             return;
         }
         if slot.cached() > slot.lease() {
-            // The lease does not cover regions that were pushed while it was being revoked.
+            // The lease does not cover regions that were pushed while it was being revoked, so the
+            // slot gives up all of its regions.
             self.give_all(slot);
         }
         // The next allocation should get the region that was freed last, because its pages are most

@@ -111,13 +111,13 @@ impl Slot {
     #[inline]
     pub fn pop(&self, class: SizeClass) -> Option<Region> {
         let stack = &self.stacks[class.index()];
-        // Relaxed: only the owner writes `top`, `cached` and the words that no thief has taken.
-        // `claim` has acquired the regions of previous owners.
+        // Relaxed: only the owner writes `top` and fills places. If a previous owner of the slot
+        // filled this place, `claim` has acquired that store.
         let top = stack.top.load(Relaxed).wrapping_sub(1);
         let place = stack.places.get(top)?;
         let word = place.load(Relaxed);
-        // Release, as for every store to `taking`: a thief that reads this word sees the places of
-        // earlier words as empty.
+        // Release: pairs with the acquire in `share`. A thief that reads this word sees the places
+        // of words that were taken earlier as empty.
         self.taking.store(word, Release);
         // Pairs with the heavy fence in `share`.
         light_fence();
@@ -137,14 +137,16 @@ impl Slot {
     /// Pops a region with atomic exchanges, because other threads may be stealing.
     #[inline(never)]
     fn pop_shared(&self, class: SizeClass) -> Option<Region> {
-        // This function takes words only by atomic exchanges. Release: as in `pop`.
+        // End the announcement, because this function takes words only by atomic exchanges.
+        // Release: pairs with the acquire in `share`. A thief that reads this zero sees the places
+        // of words that were taken earlier as empty.
         self.taking.store(0, Release);
         let stack = &self.stacks[class.index()];
         let mut top = stack.top.load(Relaxed).min(PLACES);
         while top > 0 {
             top -= 1;
             // Acquire: pairs with the release in `push` or `give_older`, by this thread or by a
-            // previous owner of the slot. AcqRel is not needed: the next `push` releases.
+            // previous owner of the slot. A release is not needed: the zero hands over no region.
             let word = stack.places[top].swap(0, Acquire);
             if word != 0 {
                 stack.top.store(top, Relaxed);
@@ -169,7 +171,9 @@ impl Slot {
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];
         let (top, cached) = (stack.top.load(Relaxed), self.cached.load(Relaxed));
-        // `cached` cannot overflow: it is at most the size of the address space.
+        // The sum cannot overflow with 64-bit addresses. `cached` is at most the largest lease so
+        // far, or the bytes that `recount` found. A new lease exceeds the bytes that were in the
+        // slot at the preceding `settle` by at most one region and one `LEASE_STEP`.
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
@@ -309,7 +313,7 @@ impl Slot {
         if !heavy_fence() {
             return None;
         }
-        // Acquire: pairs with the release in `pop`.
+        // Acquire: pairs with the releases in `pop` and `pop_shared`.
         let taking = self.taking.load(Acquire);
         if taking == 0 {
             // Release: pairs with the acquire above.
@@ -356,8 +360,8 @@ impl Slot {
     /// Makes the calling thread the owner of the slot. Returns false if the slot already has an
     /// owner.
     pub fn claim(&self) -> bool {
-        // Relaxed load first, so that a search writes to no slot that has an owner. AcqRel: pairs
-        // with the release in `leave`.
+        // Relaxed load first, so that a search writes to no slot that has an owner. AcqRel: the
+        // acquire pairs with the release in `leave`.
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }
@@ -368,7 +372,8 @@ impl Slot {
             self.wanted.store(true, Relaxed);
             self.shared.store(true, Release);
         }
-        // The last owner may have been lost in a fork.
+        // The last owner's counts may be wrong: thieves have taken regions since, or the owner was
+        // lost in a fork.
         self.recount();
         true
     }
@@ -396,7 +401,7 @@ impl Slot {
     /// the next free borrows for all regions in the slot. The caller must then recount the cap.
     pub fn outlive(&self) {
         // Relaxed: the child has only one thread. A thief of the parent may have taken a region
-        // without setting `robbed`.
+        // without setting `robbed`, so this thread sets it.
         self.lease.store(0, Relaxed);
         self.robbed.store(true, Relaxed);
     }

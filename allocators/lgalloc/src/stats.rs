@@ -25,7 +25,7 @@ pub struct ClassStats {
     pub cached_regions: usize,
     /// Number of free regions with contents in the shared pool.
     pub dirty_regions: usize,
-    /// Number of free regions that were never used, or that were purged.
+    /// Number of free regions without contents: never used, purged, or emptied by a move.
     pub clean_regions: usize,
 }
 

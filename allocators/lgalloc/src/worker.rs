@@ -17,7 +17,8 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Records that no worker exists: in the child of a fork, when the worker ends, or if it cannot be
 /// started. The next slow path then tries to start one if the settings enable it.
 pub fn forget() {
-    // Release: pairs with the swap in `start_if_wanted`.
+    // Release: pairs with the swap in `start_if_wanted`. The old worker's last purge, if any, then
+    // precedes the new worker's start.
     RUNNING.store(false, Release);
 }
 
@@ -27,7 +28,7 @@ pub fn start_if_wanted() {
     if config::worker_interval_ms() == 0 || RUNNING.load(Relaxed) {
         return;
     }
-    // AcqRel: only one thread sees false; pairs with `forget`.
+    // Only one thread's swap returns false. AcqRel: the acquire pairs with the release in `forget`.
     if RUNNING.swap(true, AcqRel) {
         return;
     }

@@ -28,7 +28,7 @@ pub struct Statistics {
     pub releasable: usize,
     /// Bytes of address space taken from the system.
     pub reserved: usize,
-    /// Maximum of `reserved` so far.
+    /// Maximum of `reserved` so far, or an upper bound of it.
     pub peak_reserved: usize,
 }
 
@@ -36,7 +36,7 @@ pub struct Statistics {
 ///
 /// The type only names the allocator: all state is in statics. The functions named `..._fast` and
 /// `usable_size` must preserve `errno`. For the other functions, the callers in this crate preserve
-/// it, except around `report` in `malloc_info`.
+/// it.
 ///
 /// Sizes are at most [`MAX_SIZE`], except that [`allocate_fast`](Self::allocate_fast),
 /// [`allocate_aligned_fast`](Self::allocate_aligned_fast) and

@@ -3,10 +3,11 @@
 //!
 //! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
 //! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
-//! number of live blocks and the offset of the next block. So every change of a chunk is one atomic
-//! step. A chunk is reused when its last block is freed. The child can continue from any step at
-//! which the process forked. If another thread of the parent was allocating or freeing at that
-//! moment, the child loses that thread's block, and the block's chunk is not reused.
+//! number of live blocks and the offset of the free room. So allocating and freeing each change
+//! these in one atomic step. A chunk is reused when its last block is freed. The child can continue
+//! from any step at which the process forked. If another thread of the parent was allocating or
+//! freeing at that moment, the child may lose that thread's block, and then the block's chunk is
+//! not reused.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -30,10 +31,10 @@ const GRAIN: usize = 16;
 const FIRST: u32 = 64;
 /// Value in place of the offset while a thread is purging the chunk, which then has no live block.
 const CLAIMED: u32 = u32::MAX;
-/// Maximum number of bytes at the start of an empty chunk that may stay resident.
+/// Maximum number of resident bytes at the start of an empty chunk that do not justify a purge.
 const KEPT: u32 = 64 << 10;
-/// Number of empty chunks that may stay resident after a fork, because a program that has forked
-/// may soon fork again.
+/// Number of empty chunks that [`Fallback::purge`] leaves resident, because a program that has
+/// forked may soon fork again.
 const KEPT_CHUNKS: usize = 2;
 /// Number of entries in a table of known chunks, which saves walks through the list.
 const KNOWN: usize = 64;
@@ -111,7 +112,8 @@ impl Fallback {
     }
 
     /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two;
-    /// `None` if out of memory or if the size is too large. The contents are undefined.
+    /// `None` if out of memory, or if the size or the alignment is too large. The contents are
+    /// undefined.
     pub fn allocate(
         &self,
         pages: &impl Pages,
@@ -162,10 +164,10 @@ impl Fallback {
         };
         // SAFETY: the prefix lies in the chunk, whose memory is never unmapped.
         let mark = unsafe { &(*prefix.as_ptr()).mark };
-        // If two threads free the block, only one exchange succeeds. The ordering does not matter,
-        // because `give` orders the free before the reuse of the room.
+        // If two threads free the block, only one exchange succeeds. Relaxed: `give` orders the
+        // free before the reuse of the room.
         let was_live = mark
-            .compare_exchange(address ^ LIVE, address ^ FREED, AcqRel, Relaxed)
+            .compare_exchange(address ^ LIVE, address ^ FREED, Relaxed, Relaxed)
             .is_ok();
         if !was_live {
             return Freed::NotABlock;
@@ -228,7 +230,7 @@ impl Fallback {
     #[inline]
     pub fn is_used(&self) -> bool {
         // Relaxed: a thread with a block of the fallback received the block from a thread that had
-        // seen the list.
+        // seen the list, so it cannot read null.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -266,9 +268,9 @@ impl Fallback {
         alignment: usize,
     ) -> Option<(NonNull<Chunk>, NonNull<u8>)> {
         let page = pages.page_size();
-        // The block begins at the next multiple of its alignment behind the header. If the
-        // alignment is at least that of a chunk, this is exactly [`CHUNK`] bytes behind the header.
-        // A larger alignment also leaves unused addresses before the header.
+        // The block begins at the next multiple of its alignment behind the header and the block's
+        // prefix. If the alignment is at least that of a chunk, this is exactly [`CHUNK`] bytes
+        // behind the header. A larger alignment also leaves unused addresses before the header.
         let offset = (FIRST as usize + GRAIN).next_multiple_of(alignment.min(CHUNK));
         let front = alignment.max(CHUNK) - CHUNK;
         let bytes = offset.checked_add(size)?.max(CHUNK);
@@ -333,8 +335,8 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
     // SAFETY: chunks are never unmapped; the size does not change.
     let (state, bytes) = unsafe { (&(*chunk.as_ptr()).state, (*chunk.as_ptr()).size) };
     let base = chunk.addr().get();
-    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that accesses to
-    // freed blocks precede the reuse of their room.
+    // Acquire, here and in the exchange: pairs with the releases in `give` and `purge`, so that
+    // accesses to freed blocks precede the reuse of their room.
     let mut seen = state.load(Acquire);
     let offset = loop {
         let (live, room) = unpack(seen);
@@ -383,15 +385,17 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     loop {
         let (live, room) = unpack(seen);
         if room > KEPT {
-            // Relaxed: only a hint, which the exchange below orders.
+            // Relaxed: only a hint. The exchange below orders it for the thread that frees the last
+            // block.
             resident.store(true, Relaxed);
         }
         let after = match live {
             1 => pack(0, FIRST),
             _ => pack(live - 1, room),
         };
-        // AcqRel: pairs with the acquires in `take`, so that every free precedes the reuse of the
-        // room.
+        // AcqRel: the release pairs with the acquires in `take` and `purge`, so that every free
+        // precedes the reuse or the purge of the room. The acquire lets the thread that frees the
+        // last block see `resident`.
         match state.compare_exchange(seen, after, AcqRel, Relaxed) {
             Ok(_) => return live == 1,
             Err(other) => seen = other,

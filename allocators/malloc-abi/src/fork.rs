@@ -50,10 +50,11 @@ impl ForkGate {
     /// is ready. [`MallocAbi::start`] also calls it.
     ///
     /// Before a fork, the C library calls the prepare handlers in the reverse order of their
-    /// registration. Another library's handler may wait for a lock whose holder allocates, so the
-    /// gate should close after all other handlers have run. The allocator's handlers must therefore
-    /// be registered first, at the first allocation. The constructor of a preloaded library would
-    /// be too late, because it runs after the constructors of the program's libraries.
+    /// registration. Another library's handler may wait long for a lock whose holder allocates. The
+    /// gate should close after all other handlers have run, so that these allocations need no
+    /// fallback. The allocator's handlers must therefore be registered first, at the first
+    /// allocation. The constructor of a preloaded library would be too late, because it runs after
+    /// the constructors of the program's libraries.
     pub fn register<A: MallocAbi>(&self) {
         if !self.is_first_to_register() {
             return;

@@ -79,9 +79,9 @@ impl Presence {
     fn wait(&self) {
         let mut looks = 0;
         loop {
-            // SeqCst: follows the store that closed the gate, just as the load in `enter` follows
-            // the store of the presence. Acquire: pairs with the release in `Inside::drop`, so that
-            // this thread sees the slow path's effects.
+            // SeqCst: orders this load after the store that closed the gate (see the module). It is
+            // also an acquire, which pairs with the release in `Inside::drop`, so that this thread
+            // sees the slow path's effects.
             let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
@@ -174,7 +174,8 @@ impl ForkGate {
         let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
         if first {
             // SeqCst: a thread that sees this flag checks the gate afterwards, and a forking thread
-            // that did not see the flag closed the gate before.
+            // that did not see the flag closed the gate before. So the first thread finds the gate
+            // closed.
             self.has_barrier.store(register_barrier(), SeqCst);
         }
         first
@@ -186,10 +187,10 @@ impl ForkGate {
         &self.rest.fallback
     }
 
-    /// Frees a block that the fallback allocated.
+    /// Frees the block at `address`, if the fallback allocated it.
     #[cold]
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
-        // Relaxed: only decides whether an empty chunk is purged now or after the fork.
+        // Relaxed: only decides whether an empty chunk is purged now or later.
         let forking = self.forking.load(Relaxed) != 0;
         self.rest.fallback.free(pages, address, forking)
     }
@@ -202,7 +203,8 @@ impl ForkGate {
         let count = &presence.count;
         if presence.is_shared {
             // Check the gate before raising a shared count: the forking thread waits until that
-            // count is zero. Relaxed: checked again below.
+            // count is zero, and threads that cannot enter must not prolong the wait. Relaxed:
+            // checked again below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -227,8 +229,9 @@ impl ForkGate {
             }
         }
         let inside = Inside(presence);
-        // SeqCst: orders this load after the store of the presence (see the module). If the fork is
-        // over, pairs with the store in `open`.
+        // SeqCst: orders this load after the read-modify-write of the presence; after a plain
+        // store, the barrier does (see the module). If the fork is over, pairs with the store in
+        // `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
@@ -357,8 +360,8 @@ impl ForkGate {
         loop {
             // SAFETY: the memory belongs to this thread until the exchange.
             unsafe { place.write(Deferred { next, run, subject }) };
-            // SeqCst: precedes the check of the gate below. Release: pairs with the swap in
-            // `run_deferred`.
+            // SeqCst: precedes the check of the gate below. It is also a release, which pairs with
+            // the swap in `run_deferred`.
             match self
                 .rest
                 .deferred
@@ -388,7 +391,8 @@ impl ForkGate {
         let Some(_inside) = self.enter(own) else {
             return;
         };
-        // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
+        // AcqRel: the acquire pairs with the release in `defer`, so that this thread sees each
+        // record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
             // SAFETY: since the swap, the list belongs to this thread, which is inside the gate and

@@ -81,3 +81,61 @@ pub unsafe fn malloc_info<A: MallocAbi>(options: c_int, stream: *mut c_void) -> 
         _ => -1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+    use core::ptr::NonNull;
+
+    /// Allocator without memory, whose report changes `errno`.
+    struct Changing;
+
+    // SAFETY: no function returns a block.
+    unsafe impl MallocAbi for Changing {
+        const NAME: &'static str = "changing";
+
+        fn allocate(_: usize) -> Option<NonNull<u8>> {
+            None
+        }
+
+        fn allocate_aligned(_: usize, _: usize) -> Option<NonNull<u8>> {
+            None
+        }
+
+        fn allocate_zeroed(_: usize) -> Option<NonNull<u8>> {
+            None
+        }
+
+        unsafe fn reallocate(_: NonNull<u8>, _: usize) -> Option<NonNull<u8>> {
+            None
+        }
+
+        unsafe fn deallocate(_: NonNull<u8>) {}
+
+        unsafe fn usable_size(_: NonNull<u8>) -> usize {
+            0
+        }
+
+        fn report(report: &mut Report<'_>) {
+            report.begin(Self::NAME);
+            // SAFETY: the address is the calling thread's own errno.
+            unsafe { *libc::__errno_location() = libc::EAGAIN };
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no streams of C")]
+    fn malloc_info_keeps_errno() {
+        // SAFETY: the stream stays open until the end of the block, and errno is the calling
+        // thread's own.
+        unsafe {
+            let stream = libc::tmpfile();
+            assert!(!stream.is_null());
+            *libc::__errno_location() = 77;
+            assert_eq!(malloc_info::<Changing>(0, stream.cast()), 0);
+            assert_eq!(*libc::__errno_location(), 77);
+            libc::fclose(stream);
+        }
+    }
+}

@@ -157,8 +157,8 @@ core::arch::global_asm!(
 );
 
 // Calls `heapdrome_new_or_throw`, and returns null if that throws. Only this call can throw in this
-// frame, so `catch_all` needs no tables. It resumes at the frame's second exit, with the exception
-// in the first result register.
+// frame, so `catch_all` needs no tables. It resumes at the frame's second exit,
+// `heapdrome_new_caught`, with the exception in the first result register.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak __cxa_begin_catch",
@@ -314,7 +314,7 @@ unsafe extern "C-unwind" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;
 }
 // If this crate is built without unwinding, `extern "C"` suffices: when the function throws, the
-// stack has no frame of this crate.
+// stack has no Rust frame of this crate.
 #[cfg(not(panic = "unwind"))]
 unsafe extern "C" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;

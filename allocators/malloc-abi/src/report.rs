@@ -6,6 +6,7 @@ use core::ffi::CStr;
 use heapdrome_pages::system::{append_to_file, write_error};
 use heapdrome_pages::{Access, Linux, Pages};
 
+use crate::contract::keeping_errno;
 use crate::{MallocAbi, Statistics};
 
 /// Maximum number of bytes of a report, including a terminating NUL.
@@ -217,7 +218,7 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
     // SAFETY: the pages are new and zero, and only this function uses them.
     let bytes = unsafe { core::slice::from_raw_parts_mut(pages.as_ptr(), LARGEST) };
     let mut report = Report::new(form, bytes);
-    A::report(&mut report);
+    keeping_errno(|| A::report(&mut report));
     let result = body(&report);
     // SAFETY: the pages were reserved above with this size, and the report in them is no longer
     // used.

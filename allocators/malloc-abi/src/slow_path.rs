@@ -84,7 +84,8 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     Some(moved)
 }
 
-/// Frees a block. While another thread forks, the free is deferred until the fork is over.
+/// Frees a block. While another thread forks, the free is deferred until the fork is over, unless
+/// the fallback allocated the block.
 ///
 /// # Safety
 ///
@@ -134,8 +135,8 @@ pub unsafe fn usable_size<A: MallocAbi>(block: NonNull<u8>) -> usize {
     known.unwrap_or_else(|| unsafe { A::usable_size(block) })
 }
 
-/// Returns free memory to the system, except about `keep` bytes. Returns whether the system got any
-/// memory. Does nothing while another thread forks.
+/// Purges the fallback, calls [`MallocAbi::trim`], and returns its result. While another thread
+/// forks, does nothing and returns false.
 pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     enter::<A>().is_some_and(|_inside| {
         A::fork_gate().fallback().purge(&Linux);

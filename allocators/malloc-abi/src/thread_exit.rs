@@ -68,7 +68,8 @@ impl ThreadExit {
 
     /// Returns the key, created at the first call.
     fn key(&self) -> Option<Key> {
-        // Acquire: pairs with the exchange below, so that the key exists before its number is seen.
+        // Acquire: pairs with the exchange below, so that a thread that sees the number also sees
+        // the new key.
         let known = self.key.load(Acquire);
         if known != 0 {
             return Key::try_from(known - MADE).ok();
@@ -77,8 +78,8 @@ impl ThreadExit {
         // lowest bit set. By the contract of `new`, the destructor passes it to `ends`, which
         // accepts both.
         let made = unsafe { thread_key::create(self.destructor) }?;
-        // AcqRel: publishes the key, or acquires the key that another thread has created in the
-        // meantime.
+        // AcqRel: on success, publishes the key. Acquire: on failure, this thread sees the key that
+        // another thread has created in the meantime.
         match self
             .key
             .compare_exchange(0, made as usize + MADE, AcqRel, Acquire)

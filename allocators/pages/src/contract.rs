@@ -67,8 +67,9 @@ pub unsafe trait Pages: Sync {
 
     /// Reserves `size` bytes that begin at a multiple of `alignment` and read as zero.
     ///
-    /// The system allocates memory for a page at the first write. The reservation requests that the
-    /// system count only written pages; a strict overcommit policy counts all writable pages.
+    /// The system allocates memory for a page at the first write. The reservation asks the system
+    /// not to count the pages against the limit on committed memory. A strict overcommit policy
+    /// counts all writable pages nevertheless.
     ///
     /// `size` is a multiple of the page size and not zero; `alignment` is a power of two. Returns
     /// `None` if the system lacks address space, committed memory, or mappings.

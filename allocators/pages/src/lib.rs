@@ -4,14 +4,15 @@
 //! implements it with system calls. `Simulated` (feature `simulated`) implements it with a table,
 //! so that tests can explore rare behaviour of a kernel, and Miri can run an allocator. [`Lock`]
 //! never allocates, and can be held across a fork. [`EventCount`] is a sleep that another thread
-//! can end. [`system`] has the other services that an allocator uses: a coarse clock, a random
-//! word, the environment, messages to standard error. [`thread_key`] detects the end of a thread.
+//! can end. [`system`] has services other than memory, such as a coarse clock, a random word, the
+//! environment, and messages to standard error. [`thread_key`] detects the end of a thread.
 //!
-//! No public function of this crate changes `errno`, except that [`thread_key::set`] may if it is
-//! out of memory. Only functions that say so, and `Simulated`, may allocate.
+//! `Simulated` may allocate and change `errno`. No other public function of this crate changes
+//! `errno`, except that [`thread_key::set`] may if it is out of memory. No other function allocates
+//! unless its description says so.
 //!
-//! The `libc` crate (`no_std`, without its default features) replaces hand-written declarations.
-//! Its constants and layouts are tested on every architecture.
+//! The C library's functions and types are declared by the `libc` crate (`no_std`, without its
+//! default features), whose constants and layouts are tested on every architecture.
 
 #![no_std]
 

@@ -23,7 +23,8 @@ fn protection(access: Access) -> libc::c_int {
     }
 }
 
-/// Flags for new, private memory. They request that the system count only its written pages.
+/// Flags for new, private memory. `MAP_NORESERVE` asks the system not to count the memory against
+/// the limit on committed memory.
 const ANONYMOUS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
@@ -65,7 +66,7 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
 unsafe impl Pages for Linux {
     #[inline]
     fn page_size(&self) -> usize {
-        // Relaxed: every thread computes the same value, and nothing else depends on it.
+        // Relaxed: every thread computes the same value, and no other memory depends on it.
         let known = PAGE_SIZE.load(Relaxed);
         if known != 0 {
             return known;

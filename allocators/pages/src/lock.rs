@@ -23,8 +23,8 @@ const HELD: u32 = 1;
 /// State of a lock that is held, and for which another thread may be sleeping.
 const AWAITED: u32 = 2;
 
-/// Number of times that a thread checks the lock before it sleeps. Models check once, because every
-/// check is a step.
+/// Number of times that a thread spins on a held lock before it may sleep. Models spin once,
+/// because every check of the lock is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 64 };
 
 /// Lock around a value, which only one thread at a time may use.
@@ -79,10 +79,12 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
         let thread = thread_pointer();
-        // Acquire: pairs with the release in `Guard::drop`. A thread finds its own number only if
-        // it holds the lock for a fork itself.
+        // A thread finds its own number only if it holds the lock for a fork itself. Acquire: pairs
+        // with the release in `Guard::drop`, because another thread may have dropped the last
+        // guard.
         if self.forking.load(Acquire) == thread {
-            // Relaxed: no other thread compares this word with this thread's number.
+            // Relaxed: every other thread compares this word only with its own number, which is
+            // never zero.
             self.forking.store(0, Relaxed);
             return self.guard(thread);
         }
@@ -192,8 +194,8 @@ impl<T> Lock<T> {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// [`thread_pointer`] of the guard's thread if that thread also holds the lock for a fork; zero
-    /// otherwise.
+    /// [`thread_pointer`] of the thread that took this guard if it also holds the lock for a fork;
+    /// zero otherwise.
     forking: usize,
     value: PhantomData<&'a mut T>,
 }
@@ -220,7 +222,8 @@ impl<T> Drop for Guard<'_, T> {
         if self.forking == 0 {
             self.lock.unlock();
         } else {
-            // Release: pairs with the acquire in `lock_contended`.
+            // Release: pairs with the acquire in `lock_contended`, so that the forking thread sees
+            // the changes of a guard that another thread drops.
             self.lock.forking.store(self.forking, Release);
         }
     }
@@ -231,7 +234,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-    /// Waits until a thread marks the lock as awaited before it sleeps, or until `passed` is set.
+    /// Waits until another thread has marked the lock as awaited, as it does before it sleeps, or
+    /// until `passed` is set.
     fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
         while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
             std::thread::yield_now();

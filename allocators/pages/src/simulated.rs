@@ -29,8 +29,8 @@ struct Region {
     is_room: bool,
 }
 
-/// Numbers of calls of the functions named below. Calls of `find_room`, `advise` and `processor`
-/// are not counted.
+/// Numbers of calls of the functions named below. Calls of `page_size`, `find_room`, `advise` and
+/// `processor` are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Calls of `reserve` and `reserve_at`, whether granted or refused.
@@ -93,7 +93,7 @@ impl Simulated {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the bytes of address space that are currently reserved.
+    /// Returns the number of bytes of address space that are currently reserved.
     #[must_use]
     pub fn reserved(&self) -> usize {
         self.state().reserved
@@ -191,7 +191,8 @@ impl State {
     ///
     /// # Panics
     ///
-    /// If the range does not consist of whole pages, is empty, or is not wholly reserved.
+    /// If the range does not consist of whole pages, is empty, overflows, or is not wholly
+    /// reserved.
     fn parts(
         &mut self,
         start: NonNull<u8>,

@@ -211,7 +211,8 @@ pub fn random_word() -> u64 {
     if usize::try_from(got) == Ok(bytes) {
         return word;
     }
-    // The kernel has not gathered enough randomness yet, so use addresses and the time.
+    // The kernel has not gathered enough randomness yet, or does not provide the call, so use
+    // addresses and the time.
     let place = (&raw const word).addr() as u64;
     let seed = place ^ coarse_milliseconds().rotate_left(32) ^ (thread_pointer() as u64);
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -255,8 +256,8 @@ pub fn write_error(text: &[u8]) {
     write_all(libc::STDERR_FILENO, text);
 }
 
-/// Appends bytes to a file, which is created on demand. Returns false if not all bytes could be
-/// written. Does not allocate.
+/// Appends bytes to a file, which is created if it does not exist. Returns false if not all bytes
+/// could be written. Does not allocate.
 pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
     let _errno = KeepErrno::new();
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;

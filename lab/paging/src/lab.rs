@@ -124,8 +124,8 @@ impl Lab {
     ) -> Result<PagingReport, Error> {
         let command = self.command(job, enclosure, allocator)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
-        // Ctrl-C on a terminal also reaches the child, which may end before the lab. Relaxed: the
-        // flag guards no other data.
+        // The interrupt may have ended the child as well, for example when the session ends, and
+        // the lab may have noticed the child's end first. Relaxed: the flag guards no other data.
         if !output.status.success() && self.interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }

@@ -3,7 +3,8 @@
 //! killed, the ledger stays, and the next lab removes the items in it.
 //!
 //! Each process has its own file and locks it for its whole life. The kernel releases the lock when
-//! the process dies for any reason. Lines are only appended.
+//! the process dies for any reason, once a child that it was starting has called exec or died.
+//! Lines are only appended.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

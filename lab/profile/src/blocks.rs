@@ -24,8 +24,8 @@ pub(crate) struct Live {
     pub function: u8,
 }
 
-/// Hash table whose keys are numbers of a trace. Blocks and stacks are numbered consecutively, so a
-/// hostile trace cannot choose numbers that collide. Numbers of threads are not checked.
+/// Hash table whose keys are numbers of blocks or stacks in a trace. Both are numbered
+/// consecutively, so a hostile trace cannot choose numbers that collide.
 pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads consecutive numbers over a hash table.

@@ -1,5 +1,7 @@
 //! Profiles one process.
 
+use std::collections::BTreeMap;
+
 use heapdrome_trace::{Beginning, Finish, Operation, Process, Resident, Step};
 
 use crate::amount::Amount;
@@ -89,8 +91,8 @@ pub(crate) struct Reading {
     clock: u64,
     next_block: u64,
     /// For each thread, the block that the thread's latest operation made; `None` if that operation
-    /// made no block.
-    threads: Numbered<u32, Option<u64>>,
+    /// made no block. Not a hash table, because a hostile trace can choose the numbers of threads.
+    threads: BTreeMap<u32, Option<u64>>,
     classes: Classes,
     stacks: Stacks,
     rounding: Rounding,
@@ -112,7 +114,7 @@ impl Reading {
             inherited: Amount::default(),
             clock: 0,
             next_block: 0,
-            threads: Numbered::default(),
+            threads: BTreeMap::new(),
             classes: Classes::default(),
             stacks: Stacks::new(sampling, stacks),
             rounding: Rounding::new(),

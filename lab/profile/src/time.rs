@@ -1,12 +1,20 @@
 //! The share of processor time that a program spends in the allocator.
+//!
+//! Calls for large blocks are all timed. Of the others, a random sample is timed, whose mean stands
+//! for all of them. The recorder's own time is estimated from the same calls, and subtracted from
+//! the processor time.
 
 use heapdrome_trace::TimedCalls;
 
 use crate::process::ProcessProfile;
 use crate::read::Profile;
 
-/// Half of a 95% interval of a normal distribution, in standard deviations.
-const DEVIATIONS: f64 = 1.96;
+const FEWEST: u64 = TimedCalls::FEWEST;
+
+/// Largest processor time that a recording costs, as a multiple of the time that the recorder
+/// measures: entering the library, and the cache that it takes from the program, cost more. See
+/// "Time in the allocator" in docs/traces.md.
+const RECORDER_MOST: f64 = 2.5;
 
 /// Processor time in nanoseconds, estimated from the timed calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,48 +25,78 @@ pub struct TimeInAllocator {
     pub half_width: f64,
     /// All processor time, without that of the recorder.
     pub processor: f64,
-    /// Number of all calls, timed or not.
+    /// Interval of `processor`: 95% for the timed calls, and the part of the recorder's time that
+    /// it cannot measure.
+    pub processor_interval: [f64; 2],
+    /// Number of calls.
     pub calls: u64,
     /// Number of calls that were timed.
     pub timed: u64,
     /// Number of timed calls that took so long that they were probably interrupted. They are
     /// missing from `allocator`.
     pub left_out: u64,
+    /// Number of calls for large blocks that were not timed, or were left out. `allocator` contains
+    /// the mean of the others for each of them.
+    pub large_untimed: u64,
 }
 
-/// Reason why the share of time in the allocator is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reason why the share is unknown.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Untimed {
     /// The trace has a sample of blocks, for which no calls are timed.
     Sampled,
     /// The trace has no processor time of any process: it was cut from another trace, or cut off,
     /// or its processes ended before their processor time was read.
     NoProcessorTime,
-    /// Only this many calls were timed, fewer than an interval requires.
-    Few(u64),
+    /// Fewer calls were timed than an interval needs.
+    Few {
+        /// Number of timed calls, those for large blocks apart.
+        timed: u64,
+        /// Share of processor time in calls for large blocks, which are all timed.
+        large: f64,
+    },
+    /// Calls for large blocks were made, and none of them was timed.
+    LargeUntimed(u64),
+    /// The timed calls stand for more time than the processes had. So either a sum is wrong, or
+    /// the processor time was read too early.
+    Impossible {
+        /// Time in the allocator in nanoseconds.
+        allocator: f64,
+        /// All processor time, without that of the recorder.
+        processor: f64,
+    },
 }
 
 impl TimeInAllocator {
-    /// Returns the share of processor time that is spent in the allocator.
+    /// Returns the share of processor time that is spent in the allocator. It may exceed 1 by less
+    /// than its interval.
     #[must_use]
     pub fn share(&self) -> f64 {
-        self.part(self.allocator)
+        self.allocator / self.processor
     }
 
-    /// Returns the 95% interval of the share.
+    /// Returns the interval of the share. It contains the errors of both times, as if both always
+    /// had the largest effect on the share.
     #[must_use]
     pub fn interval(&self) -> [f64; 2] {
-        [-1.0, 1.0].map(|side| self.part(self.allocator + side * self.half_width))
+        let [least, most] = self.processor_interval;
+        let share = |allocator: f64, processor: f64| {
+            if processor > 0.0 {
+                (allocator / processor).clamp(0.0, 1.0)
+            } else {
+                1.0
+            }
+        };
+        [
+            share(self.allocator - self.half_width, most),
+            share(self.allocator + self.half_width, least),
+        ]
     }
 
     /// Returns the mean time of a call in the allocator, in nanoseconds.
     #[must_use]
     pub fn per_call(&self) -> f64 {
         self.allocator / self.calls.max(1) as f64
-    }
-
-    fn part(&self, time: f64) -> f64 {
-        (time / self.processor).clamp(0.0, 1.0)
     }
 }
 
@@ -67,8 +105,8 @@ impl Profile {
     /// total is known.
     ///
     /// # Errors
-    /// Returns an error if the trace is sampled, if no process has a known total, or if too few
-    /// calls were timed.
+    /// Returns an error if the total is known for no process, if too few calls were timed, or if
+    /// the times contradict each other.
     pub fn time_in_allocator(&self) -> Result<TimeInAllocator, Untimed> {
         if !self.sampling().is_whole() {
             return Err(Untimed::Sampled);
@@ -81,15 +119,73 @@ impl Profile {
 
 /// Sums over processes. Each call has the same probability of being timed, so one mean serves for
 /// all processes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Sums {
+    /// Number of calls, those for large blocks included.
+    calls: u64,
+    sampled: Sampled,
+    left_out: u64,
+    large: Large,
+    processor: f64,
+}
+
+/// Sums over the sampled calls.
+#[derive(Clone, Default)]
+struct Sampled {
+    timed: u64,
+    allocator: Moments,
+    recording: Moments,
+}
+
+/// Sum of times, and of their squares.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    sum: f64,
+    squares: f64,
+}
+
+/// Sums over the calls for large blocks.
+#[derive(Clone, Default)]
+struct Large {
     calls: u64,
     timed: u64,
-    left_out: u64,
-    nanoseconds: f64,
-    squares: f64,
+    allocator: f64,
     recording: f64,
-    processor: f64,
+}
+
+/// An estimate, and half of its 95% interval.
+#[derive(Clone, Copy)]
+struct Estimate {
+    mean: f64,
+    half_width: f64,
+}
+
+impl Sampled {
+    /// Returns the mean of a call.
+    fn mean(&self, moments: Moments) -> Estimate {
+        let timed = self.timed as f64;
+        let mean = moments.sum / timed;
+        let variance = (moments.squares - timed * mean * mean).max(0.0) / (timed - 1.0);
+        Estimate {
+            mean,
+            half_width: (variance / timed).sqrt() * deviations(self.timed - 1),
+        }
+    }
+}
+
+/// Returns half of a 95% interval in standard errors, if the deviation was estimated with this many
+/// degrees of freedom: the quantile of Student's distribution, with an error below 0.001 from 10
+/// degrees of freedom on.
+fn deviations(freedom: u64) -> f64 {
+    let freedom = freedom.max(1) as f64;
+    1.959_964 + 2.372_27 / freedom + 2.822_5 / (freedom * freedom)
+}
+
+impl Large {
+    /// Returns the number of calls that each timed call stands for.
+    fn weight(&self) -> f64 {
+        self.calls as f64 / self.timed.max(1) as f64
+    }
 }
 
 impl Sums {
@@ -102,11 +198,17 @@ impl Sums {
         };
         let timed = finish.timed.unwrap_or_default();
         self.calls += process.counts.calls();
-        self.timed += timed.calls;
+        self.sampled.timed += timed.calls;
+        self.sampled.allocator.sum += timed.nanoseconds as f64;
+        self.sampled.allocator.squares += timed.squares as f64;
+        self.sampled.recording.sum += timed.recording as f64;
+        self.sampled.recording.squares += timed.recording_squares as f64;
         self.left_out += timed.interrupted;
-        self.nanoseconds += timed.nanoseconds as f64;
-        self.squares += timed.squares as f64;
-        self.recording += timed.recording as f64;
+        self.large.calls += timed.large.calls;
+        self.large.timed += timed.large.timed;
+        self.large.allocator += timed.large.nanoseconds as f64;
+        self.large.recording += timed.large.recording as f64;
+        self.left_out += timed.large.interrupted;
         self.processor += processor as f64;
     }
 
@@ -114,24 +216,53 @@ impl Sums {
         if self.processor <= 0.0 {
             return Err(Untimed::NoProcessorTime);
         }
-        if self.timed < TimedCalls::FEWEST {
-            return Err(Untimed::Few(self.timed));
+        let (large, sampled) = (&self.large, &self.sampled);
+        let small = self.calls.saturating_sub(large.calls);
+        if large.calls != 0 && large.timed == 0 {
+            return Err(Untimed::LargeUntimed(large.calls));
         }
-        let (all, timed) = (self.calls as f64, self.timed as f64);
-        let mean = self.nanoseconds / timed;
-        let variance = (self.squares - timed * mean * mean).max(0.0) / (timed - 1.0);
-        let allocator = all * mean;
-        let recorder = all * self.recording / timed;
-        Ok(TimeInAllocator {
-            allocator,
-            half_width: all * (variance / timed).sqrt() * DEVIATIONS,
-            // The recorder's time is also an estimate. If it is too large, the rest must still
-            // include the allocator's time.
-            processor: (self.processor - recorder).max(allocator),
+        if small != 0 && sampled.timed < FEWEST {
+            return Err(Untimed::Few {
+                timed: sampled.timed,
+                large: (large.allocator * large.weight() / self.processor).clamp(0.0, 1.0),
+            });
+        }
+        let total = |moments, large_sum: f64| {
+            let call = match small {
+                0 => Estimate {
+                    mean: 0.0,
+                    half_width: 0.0,
+                },
+                _ => sampled.mean(moments),
+            };
+            // A sum may be negative by chance, but no time is.
+            Estimate {
+                mean: (small as f64 * call.mean + large_sum * large.weight()).max(0.0),
+                half_width: small as f64 * call.half_width,
+            }
+        };
+        let allocator = total(sampled.allocator, large.allocator);
+        let recorder = total(sampled.recording, large.recording);
+        let [least, most] =
+            [RECORDER_MOST, 1.0].map(|times| self.processor - times * recorder.mean);
+        let time = TimeInAllocator {
+            allocator: allocator.mean,
+            half_width: allocator.half_width,
+            processor: self.processor - recorder.mean,
+            processor_interval: [least - recorder.half_width, most + recorder.half_width],
             calls: self.calls,
-            timed: self.timed,
+            timed: sampled.timed + large.timed,
             left_out: self.left_out,
-        })
+            large_untimed: large.calls.saturating_sub(large.timed),
+        };
+        let least = time.allocator - time.half_width;
+        if time.processor <= 0.0 || least > time.processor_interval[1] {
+            return Err(Untimed::Impossible {
+                allocator: time.allocator,
+                processor: time.processor,
+            });
+        }
+        Ok(time)
     }
 }
 
@@ -140,14 +271,25 @@ mod tests {
     use super::*;
 
     fn sums(timed: u64) -> Sums {
+        // One half takes 10 ns and the other 30 ns.
+        let allocator = Moments {
+            sum: 20.0 * timed as f64,
+            squares: 500.0 * timed as f64,
+        };
+        // All take 5 ns.
+        let recording = Moments {
+            sum: 5.0 * timed as f64,
+            squares: 25.0 * timed as f64,
+        };
         Sums {
             calls: 100 * timed,
-            timed,
+            sampled: Sampled {
+                timed,
+                allocator,
+                recording,
+            },
             left_out: 3,
-            // One half of the calls takes 10 ns, and the other half takes 30 ns.
-            nanoseconds: 20.0 * timed as f64,
-            squares: 500.0 * timed as f64,
-            recording: 5.0 * timed as f64,
+            large: Large::default(),
             processor: 4500.0 * timed as f64,
         }
     }
@@ -158,24 +300,107 @@ mod tests {
         assert!((time.share() - 0.5).abs() < 1e-12, "{time:?}");
         assert!((time.per_call() - 20.0).abs() < 1e-12);
         assert_eq!(time.left_out, 3);
-        let [low, high] = time.interval();
         // The deviation of the mean is 10 ns / 100, which is 0.5% of the mean.
-        let half = 0.5 * 0.005 * DEVIATIONS;
-        assert!((low - (0.5 - half)).abs() < 1e-6 && (high - (0.5 + half)).abs() < 1e-6);
+        let half = 0.005 * time.allocator * 1.96;
+        assert!((time.half_width - half).abs() < 1e-3 * half, "{time:?}");
+    }
+
+    #[test]
+    fn the_interval_contains_the_error_of_the_recorders_time() {
+        let sums = sums(10_000);
+        let time = sums.estimate().expect("many calls were timed");
+        let recorder = sums.processor - time.processor;
+        let [low, high] = time.interval();
+        let least = (time.allocator - time.half_width) / time.processor;
+        let most = time.allocator + time.half_width;
+        let most = most / (sums.processor - RECORDER_MOST * recorder);
+        assert!(
+            (low - least).abs() < 1e-9 && (high - most).abs() < 1e-9,
+            "{low} {high}"
+        );
+        // Recordings whose times differ have an estimate that is wrong by chance, too.
+        let mut uneven = sums.clone();
+        uneven.sampled.recording.squares *= 5.0;
+        let wider = uneven.estimate().expect("many calls were timed");
+        assert!(wider.processor_interval[0] < time.processor_interval[0]);
+        assert!(wider.processor_interval[1] > time.processor_interval[1]);
+    }
+
+    #[test]
+    fn few_timed_calls_widen_the_interval() {
+        // The quantiles of Student's distribution.
+        for (freedom, quantile) in [(29, 2.045_230), (60, 2.000_298), (1_000_000, 1.959_966)] {
+            let error = deviations(freedom) - quantile;
+            assert!(error.abs() < 1e-3, "{freedom}: {error}");
+        }
+    }
+
+    /// 300 calls that take a thousand times as long as others are never timed by chance alone.
+    #[test]
+    fn calls_for_large_blocks_count_as_they_were_timed() {
+        let mut sums = sums(100);
+        sums.calls += 300;
+        sums.large = Large {
+            calls: 300,
+            timed: 300,
+            allocator: 300.0 * 20_000.0,
+            recording: 300.0 * 1000.0,
+        };
+        sums.processor += 300.0 * 61_000.0;
+        let time = sums.estimate().expect("many calls were timed");
+        assert_eq!((time.timed, time.large_untimed), (400, 0));
+        let allocator = 300.0 * 20_000.0 + 10_000.0 * 20.0;
+        assert!((time.allocator - allocator).abs() < 1e-3);
+        let processor = 300.0 * 60_000.0 + 10_000.0 * 40.0;
+        assert!((time.processor - processor).abs() < 1e-3, "{time:?}");
+        // A third of them were interrupted: the others stand for them.
+        sums.large.timed = 200;
+        sums.large.allocator = 200.0 * 20_000.0;
+        let time = sums.estimate().expect("many calls were timed");
+        assert!((time.allocator - allocator).abs() < 1e-3);
+        assert_eq!(time.large_untimed, 100);
     }
 
     #[test]
     fn a_missing_estimate_has_its_reason() {
-        let few = TimedCalls::FEWEST - 1;
-        assert_eq!(sums(few).estimate(), Err(Untimed::Few(few)));
+        let few = |timed, large| Err(Untimed::Few { timed, large });
+        assert_eq!(sums(FEWEST - 1).estimate(), few(FEWEST - 1, 0.0));
         assert_eq!(Sums::default().estimate(), Err(Untimed::NoProcessorTime));
+        let mut large = sums(FEWEST - 1);
+        large.large = Large {
+            calls: 4,
+            timed: 2,
+            allocator: large.processor / 10.0,
+            recording: 0.0,
+        };
+        assert_eq!(large.estimate(), few(FEWEST - 1, 0.2));
+        large.large.timed = 0;
+        assert_eq!(large.estimate(), Err(Untimed::LargeUntimed(4)));
     }
 
     #[test]
-    fn a_share_is_at_most_all() {
+    fn a_negative_sum_of_one_process_is_added_to_the_others() {
         let mut sums = sums(100);
-        sums.processor = 10.0;
+        let without = sums.estimate().expect("many calls were timed");
+        sums.sampled.allocator.sum -= 500.0;
+        let with = sums.estimate().expect("many calls were timed");
+        assert!(with.allocator < without.allocator);
+        sums.sampled.allocator.sum = -500.0;
         let time = sums.estimate().expect("many calls were timed");
-        assert_eq!((time.share(), time.interval()[1]), (1.0, 1.0));
+        assert!((time.share(), time.interval()[0]) == (0.0, 0.0), "{time:?}");
+    }
+
+    #[test]
+    fn times_that_contradict_each_other_give_no_share() {
+        let mut sums = sums(10_000);
+        // The allocator alone takes 20 ns of each call, and the recorder 5 ns.
+        sums.processor = 15.0 * 1e6;
+        assert!(matches!(sums.estimate(), Err(Untimed::Impossible { .. })));
+        sums.processor = 4.0 * 1e6;
+        assert!(matches!(sums.estimate(), Err(Untimed::Impossible { .. })));
+        // Within the error of the estimates, the share is nearly all.
+        sums.processor = 24.9 * 1e6;
+        let time = sums.estimate().expect("possible");
+        assert!(time.share() > 1.0 && time.interval()[1] == 1.0, "{time:?}");
     }
 }

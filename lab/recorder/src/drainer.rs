@@ -48,8 +48,10 @@ struct Recorded {
     is_known_here: bool,
     heard: Instant,
     usage: Option<Usage>,
-    /// Processor time that the process had used before it executed this program, in nanoseconds.
-    earlier: u64,
+    /// Processor time of the process when its program began, in nanoseconds.
+    began: u64,
+    /// Processor time of the process when it had ended, in nanoseconds, if heapdrome is its parent.
+    ended: Option<u64>,
     peak_resident: u64,
     /// Mappings of the process as they were last sent to the worker.
     maps: String,
@@ -197,10 +199,10 @@ impl Drainer {
         let is_known_here = namespace == process::namespace();
         let is_before = |it: &Recorded| it.namespace == namespace && it.pid == pid;
         let before = self.recorded.iter().find(|(_, it)| is_before(it));
-        let before = before.map(|(&identity, it)| (identity, it.usage));
-        let earlier = before.and_then(|(_, usage)| Some(usage?.processor_time));
-        if let Some((identity, _)) = before {
-            self.finish(identity)?;
+        if let Some((&identity, _)) = before {
+            // A forked process has the number of a process that has ended.
+            let executed = (ring.parent == 0).then_some(ring.began);
+            self.finish(identity, executed)?;
         }
         if let Some(parent) = self.recorded.get_mut(&ring.parent) {
             // The child inherits the blocks that its parent made before the fork. Copy the parent's
@@ -230,7 +232,8 @@ impl Drainer {
             is_known_here,
             heard: Instant::now(),
             usage: None,
-            earlier: earlier.unwrap_or(0),
+            began: ring.began,
+            ended: None,
             peak_resident: 0,
             maps: String::new(),
         };
@@ -276,12 +279,23 @@ impl Drainer {
         self.discover()?;
         ended
             .into_iter()
-            .try_for_each(|identity| self.finish(identity))?;
+            .try_for_each(|identity| self.finish(identity, None))?;
         self.look_at_strangers()
     }
 
-    /// Copies the remaining entries of a process that has ended, and sends its final figures.
-    fn finish(&mut self, image: u64) -> Result<(), WorkerEnded> {
+    /// Reads the processor time of a process that has ended and is about to be reaped.
+    pub(crate) fn note_end(&mut self, pid: u32) -> Result<(), WorkerEnded> {
+        self.discover()?;
+        let is_it = |it: &&mut Recorded| it.is_known_here && it.pid == pid;
+        if let Some(recorded) = self.recorded.values_mut().find(is_it) {
+            recorded.ended = process::processor_time(pid);
+        }
+        Ok(())
+    }
+
+    /// Copies the remaining entries of a process that has ended. If it has executed another
+    /// program, `executed` is the processor time of the process when that program began.
+    fn finish(&mut self, image: u64, executed: Option<u64>) -> Result<(), WorkerEnded> {
         let Some(mut recorded) = self.recorded.remove(&image) else {
             return Ok(());
         };
@@ -298,13 +312,16 @@ impl Drainer {
         self.counts.gave_up += u32::from(gave_up);
         let usage = recorded.usage;
         let timings = || rings().map(|ring| &ring.timing);
-        let processor = timing::at_exit(timings()).or(usage.map(|usage| usage.processor_time));
+        let latest = usage.map(|usage| usage.processor_time);
+        let latest = latest.max(timing::at_call(timings()));
+        let processor = executed.or_else(|| timing::at_exit(timings()));
+        let processor = processor.or(recorded.ended).or(latest);
         let finish = Finish {
             process: recorded.number,
             time: self.clock.now(),
             peak_resident: usage.map(|_| recorded.peak_resident),
             minor_faults: usage.map(|usage| usage.minor_faults),
-            processor_time: processor.map(|time| time.saturating_sub(recorded.earlier)),
+            processor_time: processor.map(|time| time.saturating_sub(recorded.began)),
             waited,
             gave_up,
             timed: timing::of_rings(timings(), self.clock),
@@ -381,7 +398,7 @@ impl Drainer {
         let images: Vec<_> = self.recorded.keys().copied().collect();
         images
             .into_iter()
-            .try_for_each(|image| self.finish(image))?;
+            .try_for_each(|image| self.finish(image, None))?;
         self.name_those_without_ring()?;
         let control = &self.control.0;
         self.counts.left_out = control.left_out.load(Ordering::Relaxed);

@@ -64,9 +64,9 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
-/// Returns the processor time of a process in nanoseconds; `None` if the process has ended, or if
-/// the system has no clock for it.
-fn processor_time(pid: u32) -> Option<u64> {
+/// Returns the processor time of a process in nanoseconds; `None` if it was reaped, or if the system
+/// only knows it in clock ticks.
+pub(crate) fn processor_time(pid: u32) -> Option<u64> {
     let mut clock = 0;
     let mut time = libc::timespec {
         tv_sec: 0,

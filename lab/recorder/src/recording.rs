@@ -35,6 +35,9 @@ const BACKLOG: u64 = 512 << 20;
 /// quotient.
 const BACKLOG_PART: u64 = 4;
 
+/// Minimum nanoseconds of a timed call that counts as interrupted.
+const INTERRUPTED: u64 = 400_000;
+
 /// Nice value of the worker while the command runs. Entries that the worker has not handled yet
 /// wait in the backlog.
 const NICER: libc::c_int = 10;
@@ -114,6 +117,10 @@ pub fn record<W: Write + Send>(
     let home = Home::create(request.folder)?;
     let control = make_control(&home, request).map_err(failed("share memory with the command"))?;
     let clock = Clock::start();
+    // Relaxed: the command starts later.
+    control
+        .interrupted
+        .store(clock.ticks_of(INTERRUPTED), Ordering::Relaxed);
     adopt_orphans().map_err(failed("wait for daemons"))?;
     let leader = start(request, &home.library())?;
     let mut tree = Tree {
@@ -245,7 +252,7 @@ fn collect(
 ) -> Result<(), WorkerEnded> {
     let end = limit.map(|limit| Instant::now() + limit);
     loop {
-        tree.reap();
+        tree.reap(|pid| drainer.note_end(pid))?;
         let pause = drainer.round()?;
         let over = end.is_some_and(|end| Instant::now() >= end);
         let done = tree.is_empty && !drainer.is_recording();
@@ -344,30 +351,38 @@ struct Tree {
 }
 
 impl Tree {
-    /// Reaps the processes that have ended.
-    fn reap(&mut self) {
-        loop {
+    /// Reaps the processes that have ended. Calls `before` with the number of each before it is
+    /// reaped.
+    fn reap<E>(&mut self, mut before: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
+        while let Some(pid) = self.ended() {
+            before(pid)?;
             let mut status = 0;
-            // SAFETY: `status` has room for the result. All children of this process belong to the
-            // command: heapdrome starts no other while it records.
-            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-                0 => return,
-                -1 => {
-                    self.is_empty = true;
-                    return;
-                }
-                pid if pid.unsigned_abs() == self.leader => {
-                    self.ending = Some(ExitStatus::from_raw(status));
-                    self.took = Some(self.began.elapsed());
-                }
-                _ => {}
+            // SAFETY: `status` has room for the result.
+            unsafe { libc::waitpid(pid.cast_signed(), &raw mut status, libc::WNOHANG) };
+            if pid == self.leader {
+                self.ending = Some(ExitStatus::from_raw(status));
+                self.took = Some(self.began.elapsed());
             }
         }
+        Ok(())
+    }
+
+    /// Returns the number of a process that has ended and was not reaped yet.
+    fn ended(&mut self) -> Option<u32> {
+        // SAFETY: every field is an integer or a pointer, and zero is valid for both.
+        let mut state: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `state` has room for the result. All children of this process belong to the
+        // command: heapdrome starts no other while it records.
+        self.is_empty = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut state, options) } != 0;
+        // SAFETY: `waitid` sets this field, or leaves it zero if no process has ended.
+        let pid = unsafe { state.si_pid() }.unsigned_abs();
+        (pid != 0).then_some(pid)
     }
 
     fn wait_for_leader(&mut self) {
         while self.ending.is_none() && !self.is_empty {
-            self.reap();
+            let Ok(()) = self.reap(|_| Ok::<(), std::convert::Infallible>(()));
             std::thread::sleep(Duration::from_millis(10));
         }
     }

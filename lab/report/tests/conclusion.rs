@@ -111,6 +111,9 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
     assert_eq!(advised(&left), "mimalloc2 for Wall");
     let told = Conclusion::of(&left).why;
     assert!(!told.contains("jemalloc"), "{told}");
+    // In a suite, the targets decide when an entrant leaves, so it was not shown to be worse.
+    left.asked = ["suite", "real"].map(str::to_owned).to_vec();
+    assert_eq!(advised(&left), "jemalloc for Wall");
 }
 
 #[test]
@@ -274,7 +277,7 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
     // Calls that may take more than 1% of the processor time may matter, so the advice is
     // `Unclear`.
     for row in &mut result.entrants {
-        row.proof.as_mut().expect("a proof").calls = 135_000_000;
+        row.proof.as_mut().expect("a proof").calls = 135_000;
     }
     assert_eq!(advised(&result), "Unclear");
 }

@@ -61,7 +61,7 @@ pub struct Evidence {
     pub peak_live_bytes: u64,
     /// Sum of the peaks of all processes. Each peak includes the blocks inherited by fork.
     pub peak_live_of_all_bytes: u64,
-    /// Anonymous memory in huge pages at the end of a process: the maximum over all processes.
+    /// Anonymous memory in huge pages at the end of a program: the maximum over all programs.
     pub huge_at_end_bytes: u64,
     /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

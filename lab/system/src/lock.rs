@@ -1,4 +1,5 @@
-//! Locks on files. The kernel releases them when their process ends.
+//! Locks on files. The kernel releases a lock once the process that took it, and every forked child
+//! with a copy of the descriptor, has closed the file or ended.
 
 use std::fs::File;
 use std::io;

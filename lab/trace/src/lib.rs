@@ -57,8 +57,8 @@ pub use merge::merge;
 pub use operation::{Operation, Step, Time};
 pub use reader::{Chunk, Ending, Operations, Reader};
 pub use records::{
-    Beginning, Bypass, Finish, Frame, Module, Process, Record, Recording, Resident, Stack, Thread,
-    TimedCalls, Totals,
+    Beginning, Bypass, Finish, Frame, LargeCalls, Module, Process, Record, Recording, Resident,
+    Stack, Thread, TimedCalls, Totals,
 };
 pub use summary::{ProcessSummary, Summary, summarize};
 pub use writer::Writer;

@@ -111,17 +111,44 @@ pub struct Finish {
     pub timed: Option<TimedCalls>,
 }
 
-/// Sums over a random sample of a process's calls, in which every call had the same probability.
+/// Sums over a random sample of a process's calls, in which every call had the same probability,
+/// and over all calls for large blocks.
+///
+/// A sum of times may be negative by chance: the time of reading a clock is subtracted from each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedCalls {
     /// Number of calls in the sums.
     pub calls: u64,
-    /// Total time in the allocator, in nanoseconds.
-    pub nanoseconds: u64,
-    /// Sum of the squared times of single calls in the allocator, in square nanoseconds.
+    /// Nanoseconds in the allocator.
+    pub nanoseconds: i64,
+    /// Squares of each call's nanoseconds in the allocator.
     pub squares: u64,
-    /// Total time that the recorder took for these calls, in nanoseconds.
-    pub recording: u64,
+    /// Nanoseconds that the recorder took for these calls.
+    pub recording: i64,
+    /// Squares of the nanoseconds that the recorder took for each of these calls. 0 in traces of
+    /// earlier versions of heapdrome.
+    #[serde(default)]
+    pub recording_squares: u64,
+    /// Number of timed calls that are not in the sums, because they took so long that they were
+    /// probably interrupted.
+    pub interrupted: u64,
+    /// Calls for large blocks, which are not in the sample. Empty in traces of earlier versions of
+    /// heapdrome.
+    #[serde(default)]
+    pub large: LargeCalls,
+}
+
+/// Calls that requested or freed a large block. All of them are timed, unless a sandbox forbids it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LargeCalls {
+    /// Number of calls, timed or not.
+    pub calls: u64,
+    /// Number of calls in the sums.
+    pub timed: u64,
+    /// Nanoseconds in the allocator.
+    pub nanoseconds: i64,
+    /// Nanoseconds that the recorder took for these calls.
+    pub recording: i64,
     /// Number of timed calls that are not in the sums, because they took so long that they were
     /// probably interrupted.
     pub interrupted: u64,
@@ -141,11 +168,17 @@ impl Finish {
             .timed
             .filter(|timed| timed.calls >= TimedCalls::FEWEST)?;
         let processor = self.processor_time.filter(|_| !self.gave_up)? as f64;
-        let all = calls as f64 / timed.calls as f64;
-        let allocator = all * timed.nanoseconds as f64;
-        // The recorder's time is an estimate as well, and must leave room for the allocator's.
-        let own = (processor - all * timed.recording as f64).max(allocator);
-        (own > 0.0).then(|| allocator / own)
+        let large = timed.large;
+        if large.calls != 0 && large.timed == 0 {
+            return None;
+        }
+        let small = calls.saturating_sub(large.calls) as f64 / timed.calls as f64;
+        let all_large = large.calls as f64 / large.timed.max(1) as f64;
+        let total = |sampled: i64, large: i64| small * sampled as f64 + all_large * large as f64;
+        let allocator = total(timed.nanoseconds, large.nanoseconds).max(0.0);
+        let own = processor - total(timed.recording, large.recording);
+        // The share is unknown if the calls took more time than the process had.
+        (own > 0.0 && allocator <= own).then(|| allocator / own)
     }
 }
 
@@ -348,8 +381,8 @@ mod tests {
     fn the_share_in_the_allocator_needs_enough_timed_calls_and_a_whole_recording() {
         let timed = |calls| TimedCalls {
             calls,
-            nanoseconds: 20 * calls,
-            recording: 5 * calls,
+            nanoseconds: 20 * calls.cast_signed(),
+            recording: 5 * calls.cast_signed(),
             ..TimedCalls::default()
         };
         let mut finish = Finish {
@@ -364,6 +397,20 @@ mod tests {
         };
         // Of 10,000 calls, 20 ns each are in the allocator and 5 ns in the recorder.
         assert_eq!(finish.share_in_allocator(10_000), Some(0.5));
+        // 100 calls for large blocks take another 1 µs each.
+        finish.processor_time = Some(450_000 + 100_000);
+        let mut with_large = timed(100);
+        with_large.large = LargeCalls {
+            calls: 100,
+            timed: 100,
+            nanoseconds: 100_000,
+            ..LargeCalls::default()
+        };
+        finish.timed = Some(with_large);
+        assert_eq!(finish.share_in_allocator(10_100), Some(0.6));
+        finish.processor_time = Some(100_000);
+        assert_eq!(finish.share_in_allocator(10_100), None, "impossible");
+        finish.processor_time = Some(450_000);
         finish.timed = Some(timed(TimedCalls::FEWEST - 1));
         assert_eq!(finish.share_in_allocator(10_000), None);
         finish.timed = Some(timed(100));
@@ -380,5 +427,13 @@ mod tests {
             panic!("a finish, not {read:?}")
         };
         assert_eq!((finish.minor_faults, finish.timed), (Some(3), None));
+    }
+
+    #[test]
+    fn timed_calls_of_an_earlier_heapdrome_have_no_large_ones() {
+        let text = r#"{"calls":5,"nanoseconds":100,"squares":3000,"recording":50,"interrupted":1}"#;
+        let read: TimedCalls = serde_json::from_str(text).expect("timed calls");
+        assert_eq!((read.nanoseconds, read.recording_squares), (100, 0));
+        assert_eq!(read.large, LargeCalls::default());
     }
 }

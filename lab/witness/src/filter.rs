@@ -1,11 +1,11 @@
-//! Filter that makes the kernel stop a process only at its system calls for memory.
+//! Filter that makes the kernel stop a process only at its system calls for memory, and at exec.
 //!
 //! Forked children and executed programs inherit the filter. Without a tracer the filtered calls
 //! would fail, but no process of the tree outlives its tracer.
 
 use heapdrome_schema::SystemCalls;
 
-/// Kind of a system call for memory.
+/// Kind of a system call at which a process stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Mmap,
@@ -13,15 +13,19 @@ pub(crate) enum Kind {
     Mremap,
     Madvise,
     Brk,
+    /// Call that replaces the program, which is not counted.
+    Exec,
 }
 
-/// System call number of each kind, in the order of [`Kind`].
-const CALLS: [(Kind, i64); 5] = [
+/// System calls at which a process stops, and their kinds.
+const CALLS: [(Kind, i64); 7] = [
     (Kind::Mmap, libc::SYS_mmap),
     (Kind::Munmap, libc::SYS_munmap),
     (Kind::Mremap, libc::SYS_mremap),
     (Kind::Madvise, libc::SYS_madvise),
     (Kind::Brk, libc::SYS_brk),
+    (Kind::Exec, libc::SYS_execve),
+    (Kind::Exec, libc::SYS_execveat),
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -38,20 +42,27 @@ const NUMBER_AT: u32 = 0;
 const MACHINE_AT: u32 = 4;
 const FLAGS_AT: u32 = 16 + 3 * 8;
 
-/// Adds a stopped call to the counts. `message` is the call's index in [`CALLS`]; any other message
-/// is from another filter and adds nothing.
+/// Returns the kind of a stopped call. `message` is the call's index in [`CALLS`]; any other
+/// message is from another filter.
+fn kind(message: i32) -> Option<Kind> {
+    let place = usize::try_from(message).ok()?;
+    CALLS.get(place).map(|(kind, _)| *kind)
+}
+
+/// Returns whether a stopped call is about to replace the program.
+pub(crate) fn is_exec(message: i32) -> bool {
+    kind(message) == Some(Kind::Exec)
+}
+
+/// Adds a stopped call for memory to the counts. Other calls add nothing.
 pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
-    let place = usize::try_from(message).ok();
-    match place
-        .and_then(|place| CALLS.get(place))
-        .map(|(kind, _)| kind)
-    {
+    match kind(message) {
         Some(Kind::Mmap) => counts.mmap += 1,
         Some(Kind::Munmap) => counts.munmap += 1,
         Some(Kind::Mremap) => counts.mremap += 1,
         Some(Kind::Madvise) => counts.madvise += 1,
         Some(Kind::Brk) => counts.brk += 1,
-        None => {}
+        Some(Kind::Exec) | None => {}
     }
 }
 
@@ -123,7 +134,7 @@ mod tests {
     #[test]
     fn messages_are_the_places_of_the_calls() {
         let mut counts = SystemCalls::default();
-        for message in [0, 1, 1, 2, 3, 4, 5, -1] {
+        for message in [0, 1, 1, 2, 3, 4, 5, 6, 7, -1] {
             add(&mut counts, message);
         }
         let expected = SystemCalls {
@@ -134,5 +145,7 @@ mod tests {
             brk: 1,
         };
         assert_eq!(counts, expected);
+        let execs: Vec<_> = (-1..9).filter(|&message| is_exec(message)).collect();
+        assert_eq!(execs, [5, 6]);
     }
 }

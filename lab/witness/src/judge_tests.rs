@@ -14,8 +14,9 @@ use crate::tree::Image;
 
 const LIBC: &str = "/no/such/libc.so.6";
 
-fn system() -> Expected {
-    Expected::new(&Entrant {
+/// Returns the entrant that runs without a library.
+pub(crate) fn baseline() -> Entrant {
+    Entrant {
         name: "system".to_owned(),
         role: Role::Baseline,
         version: String::new(),
@@ -27,7 +28,11 @@ fn system() -> Expected {
         known_faults: Vec::new(),
         faults_of_new: Vec::new(),
         as_is: false,
-    })
+    }
+}
+
+fn system() -> Expected {
+    Expected::new(&baseline())
 }
 
 /// Returns an entrant whose library is an existing file, and that file's path.

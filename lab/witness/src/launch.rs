@@ -12,8 +12,8 @@ use crate::filter;
 use crate::{Request, WitnessError};
 
 /// Lock held while a gate exists: the pipe on which a new child waits. Until its exec, a child has
-/// copies of all pipes. Two children created concurrently would each hold a copy of the other's
-/// gate, so neither gate would open.
+/// copies of all pipes that existed at the fork. Two children created concurrently could each hold
+/// a copy of the other's gate, so that neither gate would open.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Everything that the child needs between fork and exec, where it must not allocate.
@@ -200,26 +200,31 @@ impl Launch {
             libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             let folder = self.directory.as_ref();
-            let mut ready = folder.is_none_or(|folder| libc::chdir(folder.as_ptr()) == 0);
+            // Error that prevents the exec; 0 if there is none.
+            let mut failure = 0;
+            if folder.is_some_and(|folder| libc::chdir(folder.as_ptr()) != 0) {
+                failure = *libc::__errno_location();
+            }
             // The tracer opens the gate by closing its end, once it has attached to this process.
             let mut byte = 0_u8;
             while libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {
-                if *libc::__errno_location() != libc::EINTR {
-                    ready = false;
+                let error = *libc::__errno_location();
+                if error != libc::EINTR {
+                    failure = error;
                     break;
                 }
             }
             if !self.filter.is_empty() {
                 filter::install(&self.filter);
             }
-            if ready {
+            if failure == 0 {
                 libc::execve(self.path.as_ptr(), arguments.as_ptr(), environment.as_ptr());
                 if *libc::__errno_location() == libc::ENOEXEC {
                     libc::execve(script[0], script.as_ptr(), environment.as_ptr());
                 }
+                failure = *libc::__errno_location();
             }
-            let errno = *libc::__errno_location();
-            libc::write(tell.as_raw_fd(), (&raw const errno).cast(), 4);
+            libc::write(tell.as_raw_fd(), (&raw const failure).cast(), 4);
             libc::_exit(127)
         }
     }
@@ -243,5 +248,32 @@ impl Child {
             program: self.program.clone(),
             source,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_working_folder_is_reported_even_if_the_filter_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let gone = folder.path().join("gone");
+        std::fs::create_dir(&gone).expect("the folder is ours");
+        let mut request = Request::of_system(&["/bin/true"]);
+        request.directory = Some(gone.clone());
+        let mut launch = Launch::prepare(&request, None).expect("a launch");
+        // The kernel refuses a program of one instruction that does not return.
+        launch.filter = filter::program();
+        launch.filter.truncate(1);
+        std::fs::remove_dir(&gone).expect("the folder is empty");
+        let mut child = launch.spawn(|_| Ok(())).expect("a child");
+        let error = child.exec_error();
+        // SAFETY: the child belongs to this process, and the status is not requested.
+        unsafe { libc::waitpid(child.pid, std::ptr::null_mut(), 0) };
+        let Some(WitnessError::CannotRun { source, .. }) = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(source.raw_os_error(), Some(libc::ENOENT));
     }
 }

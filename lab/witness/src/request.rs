@@ -42,6 +42,22 @@ pub struct Request {
 }
 
 impl Request {
+    /// Creates a request without an allocator, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_system(command: &[&str]) -> Self {
+        Self {
+            command: command.iter().map(|&word| word.to_owned()).collect(),
+            environment: std::env::vars_os().collect(),
+            entrant: crate::judge_tests::baseline(),
+            directory: None,
+            stdin: None,
+            stdout: None,
+            stderr: None,
+            timeout: None,
+            interrupt: Arc::default(),
+        }
+    }
+
     /// Returns the environment of the command, without `LD_PRELOAD`.
     pub(crate) fn complete_environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = self.environment.clone();

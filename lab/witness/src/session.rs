@@ -122,6 +122,18 @@ impl Witness {
     }
 
     fn begin(&self, request: &Request, mode: Mode) -> Result<Session, WitnessError> {
+        let (mut session, library) = self.launch(request, mode)?;
+        let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
+        let (watch, objects) = (session.watch.clone(), self.objects.clone());
+        let interrupt = request.interrupt.clone();
+        let guard = move || watch.guard(deadline, &interrupt, &library, &objects);
+        session.watchdog = Some(spawn("watchdog", guard)?);
+        Ok(session)
+    }
+
+    /// Starts the command and its tracer. Returns the session, which has no watchdog yet, and the
+    /// path of the counting library.
+    fn launch(&self, request: &Request, mode: Mode) -> Result<(Session, PathBuf), WitnessError> {
         let home = Arc::new(Home::create(&self.folder)?);
         let key = request.key(&self.contents)?;
         let library = home.library();
@@ -148,24 +160,18 @@ impl Witness {
             expected: Expected::new(&request.entrant),
         };
         let (started, starts) = mpsc::channel();
-        let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
         let tracer = spawn("witness", move || run.take(&started))?;
         let Ok(leader) = starts.recv() else {
             // The thread ended before the command was started and followed.
             return Err(join(tracer).err().unwrap_or(WitnessError::Unsupported));
         };
-        // From here on, dropping the session kills the tree.
-        let mut session = Session {
+        let session = Session {
             leader,
             watch,
             tracer: Some(tracer),
             watchdog: None,
         };
-        let (watch, objects) = (session.watch.clone(), self.objects.clone());
-        let interrupt = request.interrupt.clone();
-        let guard = move || watch.guard(deadline, &interrupt, &library, &objects);
-        session.watchdog = Some(spawn("watchdog", guard)?);
-        Ok(session)
+        Ok((session, library))
     }
 }
 
@@ -284,13 +290,35 @@ impl Drop for Session {
         if self.tracer.is_some() {
             self.watch.abandon();
             if self.watchdog.is_none() {
-                // The watchdog's thread could not be started, so nothing else ends the command.
-                // Processes that have left the command's process group are not killed: `end` waits
-                // for them.
-                self.stop(libc::SIGKILL);
+                // The watchdog's thread could not be started, so this thread kills the tree.
+                self.watch.kill_until_finished();
             }
             // The findings of the run are no longer needed.
             let _ = self.end();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_session_without_a_watchdog_ends_processes_outside_the_group() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("output");
+        let script = "setsid sh -c 'echo ready; exec sleep 60' & wait";
+        let mut request = Request::of_system(&["/bin/sh", "-c", script]);
+        request.stdout = Some(output.clone());
+        let witness = Witness::new(folder.path()).expect("a witness");
+        let (session, _) = witness.launch(&request, Mode::Counts).expect("a session");
+        while std::fs::read(&output).is_ok_and(|text| text.is_empty()) {
+            assert!(session.is_running());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let start = Instant::now();
+        drop(session);
+        assert!(start.elapsed() < Duration::from_secs(30));
     }
 }

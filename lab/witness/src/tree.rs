@@ -40,8 +40,8 @@ pub(crate) struct Image {
     pub(crate) replaced: bool,
     /// System calls for memory, if they are counted.
     pub(crate) system_calls: SystemCalls,
-    /// Bytes in anonymous huge pages just before the process ended, if blocks are followed; 0 if an
-    /// exec ended the image.
+    /// Bytes in anonymous huge pages just before the image ended, if blocks are followed; 0 if the
+    /// image was forked and an exec ended it.
     pub(crate) huge: u64,
     /// Findings on the program's own `operator new`, if its calls were watched.
     pub(crate) own_new: Option<OwnNew>,
@@ -141,13 +141,22 @@ impl Tree {
         self.follows = true;
     }
 
-    /// Records a thread's system call for memory. `message` encodes the kind of the call.
+    /// Records a thread's system call, at which the filter stopped it. `message` encodes the kind of
+    /// the call.
     pub(crate) fn asked_system(&mut self, thread: i32, message: i32) {
-        let owner = self.owners.get(&thread).copied();
-        let process = owner.and_then(|owner| self.processes.get_mut(&owner));
-        if let Some(image) = process.and_then(|process| process.image.as_mut()) {
-            filter::add(&mut image.system_calls, message);
+        let Some(&owner) = self.owners.get(&thread) else {
+            return;
+        };
+        let process = self.processes.get_mut(&owner);
+        let Some(image) = process.and_then(|process| process.image.as_mut()) else {
+            return;
+        };
+        // A forked child that executes a program at once still has its parent's memory. That memory
+        // is counted when the parent ends.
+        if filter::is_exec(message) && image.origin.is_none() {
+            image.huge = huge_pages(owner).unwrap_or(0);
         }
+        filter::add(&mut image.system_calls, message);
     }
 
     /// Adds the command's own process, before its exec.

@@ -135,9 +135,23 @@ impl Watch {
             if must_end || outlived {
                 kill_all(&mut state, library, objects);
             }
-            let waited = self.changed.wait_timeout(state, STEP);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.wait(state);
         }
+    }
+
+    /// Kills the tree, and waits until it has ended.
+    pub(crate) fn kill_until_finished(&self) {
+        let mut state = self.state();
+        while !state.finished {
+            state.live.iter().for_each(|&pid| kill(pid));
+            state = self.wait(state);
+        }
+    }
+
+    /// Waits for a change, at most for one [`STEP`].
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait_timeout(state, STEP);
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -148,8 +162,13 @@ fn kill_all(state: &mut State, library: &Path, objects: &Objects) {
         if let Some(look) = inspect(pid, library, objects) {
             state.looks.entry(pid).or_insert(look);
         }
-        // SAFETY: kill has no precondition. The ID cannot belong to another process: `Watch::died`
-        // removes a process from `live` before it is reaped, and the caller has locked `state`.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
+        kill(pid);
     }
+}
+
+/// Kills a process of [`State::live`]. The caller has locked the state.
+fn kill(pid: i32) {
+    // SAFETY: kill has no precondition. The ID cannot belong to another process: `Watch::died`
+    // removes a process from `live` before it is reaped, and the caller has locked the state.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
 }

@@ -15,7 +15,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("fork", "FEW_PER_THREAD"),
     ("exhaustion", "HUGE_GRANTED"),
     // Even without a fault, the library does not export most names, so the C library's functions
-    // are used.
+    // are used, and the check fails.
     ("exports", "NONE"),
     ("errno-kept", "ERRNO_LOST"),
     ("overflow", "OVERFLOWS"),
@@ -204,8 +204,8 @@ fn each_name_that_is_missing_or_does_something_else_is_noticed() {
         // Turn the entry into an undefined symbol, like an imported one.
         changed[at + SECTION..at + SYMBOL].fill(0);
         assert!(notices(&changed), "{name} missing");
-        // Redirect the symbol to a function that returns an error and does nothing else, with any
-        // block or size.
+        // Redirect the symbol to `malloc_info`, which only returns an error for any block or size.
+        // Redirect `malloc_info` itself to `malloc_trim`.
         let other = if name == "malloc_info" {
             "malloc_trim"
         } else {

@@ -108,7 +108,7 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 }
 
 /// Hands out a block for `size` bytes. Aborts the process if the block was written to after it was
-/// freed, or if no block can begin at its address.
+/// freed, if no block can begin at its address, or if its arena has no states.
 ///
 /// # Safety
 ///

@@ -9,7 +9,7 @@ use heapdrome_pages::system::random_word;
 
 use crate::hardened::block::{end, is_another_size, state_or_report};
 use crate::hardened::fill::fill_whole;
-use crate::heap::quarantine::{GROUP, Quarantine, Strays, has_places};
+use crate::heap::quarantine::{GROUP, LongClass, Quarantine, Strays, has_places};
 use crate::heap::thread_heap::HeapRef;
 use crate::misuse::{Misuse, report};
 use crate::process::thread_local::{front, heap_to_free, present_heap, quarantine, set_quarantine};
@@ -47,11 +47,11 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     // block of the class, and `pass_on` follows each full group.
     unsafe {
         let block = NonNull::new_unchecked(block);
-        if is_long(class) {
+        if let Some(long) = LongClass::new(class) {
             if !end_fast::<Long>(block, class) {
                 return false;
             }
-            let other = (*quarantine).exchange(class, block.as_ptr());
+            let other = (*quarantine).exchange(long, block.as_ptr());
             if !other.is_null() && !front().push(class, other) {
                 free_other(other);
             }
@@ -200,7 +200,8 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
     }
 }
 
-/// Puts a freed block into the quarantine. Returns the block that it replaces, or null.
+/// Puts a freed block into the quarantine. Returns the block that a long block replaces, or null.
+/// Blocks that leave because a short block fills its group are passed on.
 ///
 /// # Safety
 ///
@@ -214,8 +215,8 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);
         }
-        if is_long(class) {
-            return (*quarantine).exchange(class, block);
+        if let Some(long) = LongClass::new(class) {
+            return (*quarantine).exchange(long, block);
         }
         if (*quarantine).put(class, block) {
             pass_on(quarantine, class);

@@ -1,4 +1,5 @@
-//! Large blocks of the hardened variant. Each has its own mapping, between inaccessible pages.
+//! Large blocks of the hardened variant. Each has its own mapping between inaccessible pages,
+//! unless the system refuses that mapping.
 
 use core::ptr::NonNull;
 
@@ -60,7 +61,8 @@ unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
     }
 }
 
-/// Frees a block with its own mapping. Returns false if no such block begins at `block`.
+/// Frees a block with its own mapping. Returns false if no such block begins at `block`. Aborts the
+/// process if its canaries were overwritten.
 ///
 /// # Safety
 ///

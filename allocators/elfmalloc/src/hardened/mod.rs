@@ -5,9 +5,9 @@
 //! block begins. Behind the requested bytes lie [canaries](crate::hardened::canary), which are
 //! checked when the block is freed or reallocated. Freed blocks are [filled](crate::hardened::fill)
 //! and stay in a [`Quarantine`](crate::heap::quarantine::Quarantine)
-//! ([`hardened_free`](crate::hardened::free)). Blocks of 128 KiB and more have their own mappings
-//! between guard pages ([`guarded`]). Zero-sized blocks are [inaccessible
-//! addresses](crate::hardened::zero).
+//! ([`hardened_free`](crate::hardened::free)). Blocks of 128 KiB and more, and blocks aligned to
+//! more than a slab allows, have their own mappings between guard pages ([`guarded`]). Zero-sized
+//! blocks are [inaccessible addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this
 //! variant fills them. It would report a write after free for a freed block that another variant

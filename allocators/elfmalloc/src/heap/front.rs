@@ -25,7 +25,7 @@ pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
 /// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees after which a new thread first checks the clock.
+/// Number of frees, or of blocks in refills, after which a new thread first checks the clock.
 pub const FEWEST_TICKS: i32 = 16;
 /// Maximum number of frees between two clock checks.
 pub const MOST_TICKS: i32 = 4096;
@@ -75,6 +75,8 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
+const _: () = assert!(SizeClass::LARGE.number() < ENTRIES);
+
 /// An entry for each class number.
 #[derive(Debug)]
 #[repr(transparent)]
@@ -84,8 +86,7 @@ impl<T> ByClass<T> {
     /// Returns the entry of `class`.
     #[inline(always)]
     fn of(&self, class: SizeClass) -> &T {
-        debug_assert!(class.number() < ENTRIES);
-        // SAFETY: numbers of classes are below ENTRIES.
+        // SAFETY: no class has a larger number than `LARGE`, which is below ENTRIES.
         unsafe { self.0.get_unchecked(class.number()) }
     }
 }
@@ -148,8 +149,8 @@ impl Front {
         }
     }
 
-    /// Writes a [new](Self::new) front to `place`, part by part: the first call may run in a signal
-    /// handler whose stack is too small for a whole front.
+    /// Writes a [new](Self::new) front to `place`, part by part: a thread's first allocation may
+    /// run in a signal handler whose stack is too small for a whole front.
     ///
     /// # Safety
     ///
@@ -246,12 +247,11 @@ impl Front {
         self.ticks.set(self.ticks.get().min(most));
     }
 
-    /// Returns the class of blocks of `size` bytes, at most [`SMALL`].
+    /// Returns the class of blocks of `size` bytes, at most [`SMALL`]. The compiler omits the bounds
+    /// check, because every caller has compared the size.
     #[inline(always)]
     pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
-        debug_assert!(size <= SMALL);
-        // SAFETY: callers pass a size of at most SMALL, for which the table has an entry.
-        unsafe { *self.small.get_unchecked((size + 15) >> 4) }
+        self.small[(size + 15) >> 4]
     }
 
     /// Returns a block of at least `size` bytes; null if the slow path is required.
@@ -285,9 +285,9 @@ impl Front {
         block
     }
 
-    /// Returns whether a free of `block` by this thread can only be misuse: the thread freed this
-    /// block last in the class, or no block of the class begins there. Returns false for every live
-    /// block, but also for some double frees and invalid frees.
+    /// Returns whether a free of `block` by this thread can only be misuse: the block is the
+    /// topmost in the thread's magazine of the class, or no block of the class can begin there.
+    /// Returns false for every live block, but also for some double frees and invalid frees.
     #[inline(always)]
     #[must_use]
     pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {

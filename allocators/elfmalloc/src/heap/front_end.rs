@@ -40,7 +40,8 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock);
 }
 
-/// Front-end with magazines for the blocks of all slabs: a thread caches every block that it frees.
+/// Front-end with magazines for the blocks of all slabs: a thread may cache every block that it
+/// frees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Magazines;
 

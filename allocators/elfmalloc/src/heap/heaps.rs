@@ -125,15 +125,15 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().all()
     }
 
-    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that this
-    /// thread runs on the caller's processor.
+    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that the
+    /// thread of `heap` runs on the caller's processor.
     #[inline]
     pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
         self.shards.bin(heap.attachment(), class)
     }
 
-    /// Returns a heap for the calling thread: an idle heap if there is one, otherwise a new heap;
-    /// `None` if out of memory.
+    /// Returns a heap for the calling thread: one without a thread if there is any, otherwise a new
+    /// one; `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
         let heap = match list.take() {
@@ -269,8 +269,7 @@ impl<P: Pages> Heaps<P> {
     /// parent was changing the data that they guard.
     #[cold]
     pub unsafe fn free_locks(&self) {
-        // SAFETY: this function's contract is that of `Memory::free_locks` and
-        // `Lock::free_in_child`.
+        // SAFETY: this function's contract is that of every function called here.
         unsafe {
             self.shards.free_locks();
             self.mapped.table.free_in_child();

@@ -24,7 +24,7 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         return Some(large);
     }
     // The system refused a mapping, but an arena may have enough free units once cached memory is
-    // given back. Skip this if no arena is large enough.
+    // given back. Skip this if the arenas were tried above, or if none is large enough.
     let possible = !fits && heaps.memory().pool.lock().may_hold(units);
     possible
         .then(|| allocate_in_run(heaps, units, alignment))

@@ -10,8 +10,8 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Checks the clock and does the maintenance that is due: drains magazines, empties unused ones,
-/// and purges if an epoch has passed.
+/// Checks the clock and does the maintenance that is due: drains magazines, moves to a shard with
+/// fewer threads, empties unused magazines, and purges if an epoch has passed.
 pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let now = coarse_milliseconds();
     let most = if heap.giving.take() {
@@ -32,9 +32,9 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.tick();
 }
 
-/// Empties the thread's magazines unless they are small, and lets the magazines of blocks above 4
-/// KiB rest. Called when the thread has given back most of its blocks: the thread may become idle,
-/// and no other thread can empty its magazines.
+/// Unless the thread's magazines are small, empties them, and lets those of blocks above 4 KiB
+/// rest. Called when the thread has given back most of its blocks: the thread may become idle, and
+/// no other thread can empty its magazines.
 #[cold]
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let balance = heap.outflow.balance();
@@ -51,7 +51,8 @@ fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heap.outflow.settle(balance);
 }
 
-/// Empties the coalescer, and the magazines that were unused since the last call.
+/// Empties the coalescer, and empties and shrinks the magazines that were unused since the last
+/// call.
 fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     for (class, magazine) in heap.magazines() {
         if magazine.look() {
@@ -83,7 +84,7 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
 
 /// Returns `now` and the number of frees until the next clock check, at most `most`. Adapts to the
 /// thread's pace, so that some tens of milliseconds pass between checks. `last` is the time of the
-/// last check and the number of frees since.
+/// last check and the number of frees after which this check was due.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,

@@ -36,8 +36,8 @@ impl Multiples {
         }
     }
 
-    /// Returns whether a block may begin at `address`. Also returns true for addresses behind the
-    /// last block of a slab.
+    /// Returns false only if no block can begin at `address`. May also return true for addresses at
+    /// which none begins, for example behind the last block of a slab.
     #[inline(always)]
     pub(crate) const fn may_begin_at(&self, address: usize) -> bool {
         let offset = (address % UNIT) as u32;

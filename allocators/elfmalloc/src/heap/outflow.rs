@@ -59,7 +59,8 @@ impl Outflow {
     /// the maximum, and at least `LEAST` below it; the caller must then call
     /// [`settle`](Self::settle). A thread without blocks of its own can only free blocks of other
     /// threads. For such a thread, this returns true whenever it has freed as many blocks as its
-    /// magazines held when they were last emptied. So emptying costs no more than the frees.
+    /// magazines held when they were last emptied, and at least `LEAST`. So emptying costs no more
+    /// than the frees.
     pub fn look(&self) -> bool {
         let wait = match self.least.get() {
             0.. => self.emptied.get() as isize,

@@ -53,6 +53,23 @@ pub const fn has_places(class: SizeClass) -> bool {
     class.number().wrapping_sub(1) < LAST_OWN
 }
 
+/// Class of long blocks that [has places](has_places).
+#[derive(Clone, Copy, Debug)]
+pub struct LongClass(SizeClass);
+
+impl LongClass {
+    /// Returns the class; `None` if it is short or has no places.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(class: SizeClass) -> Option<Self> {
+        if has_places(class) && is_long(class) {
+            Some(Self(class))
+        } else {
+            None
+        }
+    }
+}
+
 /// Returns the index of the first place in the groups of a class.
 const fn start_of(class: usize) -> u32 {
     (class * GROUPS * GROUP) as u32
@@ -143,16 +160,15 @@ impl Quarantine {
         (!group[0].is_null()).then_some(blocks)
     }
 
-    /// Adds a long block of a class that [has places](has_places). Returns the block that it
-    /// replaces, or null.
+    /// Adds a long block. Returns the block that it replaces, or null.
     #[inline(always)]
-    pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
-        debug_assert!(has_places(class) && is_long(class));
+    pub fn exchange(&mut self, class: LongClass, block: *mut u8) -> *mut u8 {
         let index = self.draw() % LONG_PLACES;
-        // SAFETY: callers pass a long class that has places, and the index is below their number.
+        // SAFETY: a `LongClass` is above all short classes and at most `LAST_OWN`, and the index is
+        // below the number of its places.
         let place = unsafe {
             self.long
-                .get_unchecked_mut(class.number() - SHORT_CLASSES)
+                .get_unchecked_mut(class.0.number() - SHORT_CLASSES)
                 .get_unchecked_mut(index)
         };
         core::mem::replace(place, block)
@@ -275,7 +291,7 @@ mod tests {
     fn few_large_blocks_are_kept() {
         let mut quarantine = quarantine();
         let mut out = 0;
-        let class = SizeClass::of(5000);
+        let class = LongClass::new(SizeClass::of(5000)).expect("5000 bytes are long");
         for number in 1..=1000 {
             let place = without_provenance_mut(number);
             out += usize::from(!quarantine.exchange(class, place).is_null());
@@ -302,5 +318,8 @@ mod tests {
         }
         assert!(!has_places(SizeClass::NONE) && !has_places(SizeClass::LARGE));
         assert!(!has_places(SizeClass::of((16 << 10) + 1)));
+        for size in [SHORT, (16 << 10) + 1] {
+            assert!(LongClass::new(SizeClass::of(size)).is_none());
+        }
     }
 }

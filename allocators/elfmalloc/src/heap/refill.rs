@@ -59,8 +59,9 @@ pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Takes a block after emptying this thread's magazines and all depots, and giving empty slabs back
-/// to the pool. If necessary, takes it from another bin. Returns null if out of memory.
+/// Takes a block after emptying this thread's magazines, all depots and the heaps of ended threads,
+/// and giving empty slabs back to the pool. If necessary, takes it from another bin. Returns null
+/// if out of memory.
 #[cold]
 pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     empty_magazines(heaps, heap);

@@ -47,8 +47,8 @@ pub(crate) fn start() {
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: the flag was set by this thread, or by a thread whose secret this thread has
-            // read with acquire (`canary::wants_secret`).
+            // Relaxed: in the hardened variant, this thread has set the flag, or has read with
+            // acquire the secret of a thread that had set it (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
             // `thread_local::first_heap` raises this to the number of processors. At most that
@@ -75,14 +75,14 @@ pub(crate) fn overwrites_whole() -> bool {
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
-/// Makes arenas record the states of blocks. Has no effect after the first allocation.
+/// Makes arenas record the states of blocks. Has no effect once [`start`] has read the flag.
 pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
 /// Returns the class of a live block: from the class map, or from the directory if the map has no
 /// class for the address. Returns `NONE` if the address lies neither in a slab nor in the first
-/// unit of a large block.
+/// unit of a large block that is a run.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -120,7 +120,7 @@ pub(crate) fn report_at_exit<A: MallocAbi>() {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<F>(PhantomData<F>);
 
-/// Default allocator: each thread caches all blocks that it frees.
+/// Default allocator: each thread may cache all blocks that it frees.
 pub type Elfmalloc = Allocator<Magazines>;
 /// Allocator that caches fewer free blocks ([`LocalCache`]).
 pub type ElfmallocL = Allocator<LocalCache>;

@@ -40,7 +40,7 @@ pub struct ClassStatistics {
     pub dirty: usize,
     /// Bytes of slabs.
     pub mapped: usize,
-    /// Number of times that threads requested blocks from bins.
+    /// Number of times that threads took blocks from bins.
     pub refills: u64,
     /// Number of blocks that threads gave back to bins other than their own.
     pub remote_frees: u64,
@@ -86,7 +86,7 @@ pub struct Snapshot {
     pub idle: usize,
     /// Bytes of the committed units of all arenas, and of blocks with their own mapping.
     pub mapped: usize,
-    /// Bytes of the units that are committed now, and the maximum so far of the bytes of blocks
+    /// Upper bound of the maximum of `mapped` so far: the maximum for units, plus that for blocks
     /// with their own mapping.
     pub peak_mapped: usize,
     /// Number of times that memory was returned to the system.
@@ -125,7 +125,7 @@ impl Snapshot {
             mapped_count,
             idle: pool.dirty.bytes(),
             mapped: committed + mapped_blocks,
-            peak_mapped: committed + peak_blocks,
+            peak_mapped: pool.peak.max(pool.committed).bytes() + peak_blocks,
             purges,
             purged,
         }

@@ -1,8 +1,8 @@
 //! Bins: groups of slabs of one class, each under one lock.
 //!
 //! Each shard has a bin for each small class, which several threads may share. All threads share
-//! one bin for each larger class. A bin hands out blocks of its active slab. When that slab is
-//! full, the most recently listed partial slab becomes active.
+//! one bin for each larger class. A bin hands out blocks of its active slab. When that slab has no
+//! free block left, the most recently listed partial slab becomes active, or else an empty slab.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, from_ref};

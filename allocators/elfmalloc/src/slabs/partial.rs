@@ -16,7 +16,8 @@ pub(super) const BUCKETS: usize = 2;
 const EMPTY: usize = 1;
 
 /// Slabs of a bin, guarded by its lock. Slabs without a free block are in no list until one of
-/// their blocks is freed.
+/// their blocks is given back. Slabs that are claimed for a purge are in no list either, and their
+/// free blocks cannot be taken.
 #[derive(Debug)]
 pub struct Slabs {
     pub(super) active: Option<SlabRef>,
@@ -30,7 +31,7 @@ pub struct Slabs {
     /// Minimum number of empty slabs since the last call of
     /// [`take_idle_empties`](Self::take_idle_empties).
     low: u32,
-    /// Number of times that a thread requested blocks from the bin.
+    /// Number of times that a thread took blocks from the bin.
     pub refills: u64,
     /// Number of blocks that were given back by threads that used another bin at the time, or none.
     pub remote_frees: u64,

@@ -41,8 +41,8 @@ impl Shape {
         }
     }
 
-    /// Returns a step of `bytes`. If a piece of `bytes` at that step would exceed the block,
-    /// shortens the step so that the piece ends with the block.
+    /// Returns a step of `bytes`. If `bytes` bytes at that step would exceed the block, shortens
+    /// the step so that they end with the block.
     const fn step(size: usize, bytes: usize) -> u8 {
         let rest = size.saturating_sub(bytes);
         if rest < bytes {
@@ -78,8 +78,8 @@ impl Shape {
     }
 
     /// Returns the distance from each checked piece to the corresponding unchecked piece, for a
-    /// block at `address`. In larger blocks the filled part ends with the second cache line, so
-    /// that no third line is fetched.
+    /// block at `address`. In blocks of at least two cache lines, the filled part ends with the
+    /// second line, so that no third line is fetched.
     #[inline(always)]
     pub(crate) fn rest_from(&self, address: usize) -> usize {
         usize::from(self.by_four) - (address & usize::from(self.skew))

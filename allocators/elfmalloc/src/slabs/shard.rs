@@ -184,7 +184,8 @@ impl ShardList {
     /// shards are listed; `most` is at least 1.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) {
         let own = attachment.own();
-        // Relaxed, here and below: the lock of the list orders all accesses.
+        // Relaxed, here and below: the lock of the list orders all accesses, except reads of
+        // `attached` that tolerate an old value.
         if self.count < most && !own.is_listed.swap(true, Relaxed) {
             own.next.set(self.first);
             self.first = Some(own);
@@ -203,8 +204,8 @@ impl ShardList {
     }
 
     /// Returns the shard with the fewest threads. If several have no thread, returns the newest of
-    /// them. If several have the same number of threads, returns the oldest of them: it is often
-    /// the shard of the main thread, which usually waits for the other threads.
+    /// them. If several have the same lowest number above zero, returns the oldest of them: it is
+    /// often the shard of the main thread, which usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

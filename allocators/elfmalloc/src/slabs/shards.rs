@@ -80,7 +80,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
-    /// this thread runs on the caller's processor.
+    /// the thread of `attachment` runs on the caller's processor.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
@@ -189,8 +189,8 @@ impl<P: Pages> Shards<P> {
     pub fn detach(&self, attachment: &Attachment) -> (bool, bool) {
         let alone = self.list.lock().detach(attachment);
         let retired = alone && self.retire_empties(&attachment.shard());
-        // Relaxed: a thread that waits for the last thread to end reads an event count, which
-        // orders this store.
+        // Relaxed: a thread that waits for the last thread to end reads an event count, which the
+        // caller advances after this change.
         (self.threads.fetch_sub(1, Relaxed) == 1, retired)
     }
 
@@ -211,7 +211,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Calls `take` to take blocks of the bin's class from existing slabs. Returns `None` if no
-    /// block is available.
+    /// block is available; the caller must then call [`take_or_add`](Self::take_or_add).
     #[inline(always)]
     pub fn take_present<T>(
         &self,
@@ -224,7 +224,8 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Calls `take` to take blocks of the bin's class, if necessary from a new slab. Returns `None`
-    /// only if out of memory. Also returns the run of the new slab, if any.
+    /// only if out of memory. Also returns the run of the new slab, if any. Continues a refill for
+    /// which [`take_present`](Self::take_present) found no block.
     pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
@@ -236,6 +237,8 @@ impl<P: Pages> Shards<P> {
             return (taken, None);
         }
         let Some((slab, run)) = self.new_slab(bin.class) else {
+            // `take_present` has counted a refill.
+            slabs.refills -= 1;
             return (None, None);
         };
         slabs.add(slab);

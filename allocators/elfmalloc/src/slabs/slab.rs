@@ -70,8 +70,8 @@ pub struct Slab {
     bits: Cell<*mut Cell<u64>>,
     /// Number of free blocks.
     pub(super) free: Cell<u16>,
-    /// Number of free blocks below which giving a block back changes only the bitmap and the
-    /// counts, and the slab stays in its list.
+    /// Number of free blocks that the slab must reach before giving a block back can change more
+    /// than the bitmap and the counts. Below it, the slab stays where it is.
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,
@@ -131,8 +131,8 @@ impl SlabRef {
     /// another bin unless the caller holds the bin's lock.
     #[inline]
     pub(super) fn owner(self) -> *mut Owner {
-        // SAFETY: descriptors are never freed. Relaxed: the caller locks the bin and then checks
-        // again.
+        // SAFETY: descriptors are never freed. Relaxed: the caller holds the lock of the bin with
+        // which it compares the result, or locks the bin and then checks again.
         unsafe { (*self.as_ptr().as_ptr()).bin.load(Relaxed) }
     }
 }
@@ -272,8 +272,8 @@ impl Slab {
         self.drawn.set(Drawn::SinceLook);
     }
 
-    /// Takes back one block if the slab can stay where it is: in its list, or active. Otherwise, or
-    /// if the pointer is not an allocated block, does nothing and returns false.
+    /// Takes back one block if the slab can stay where it is: in its list, active, or claimed.
+    /// Otherwise, or if the pointer is not an allocated block, does nothing and returns false.
     #[inline(always)]
     pub(super) fn give_one(&self, block: *mut u8) -> bool {
         let free = self.free.get() + 1;
@@ -367,7 +367,8 @@ impl Slab {
         }
     }
 
-    /// Asserts the invariants. The caller holds the lock of the slab's bin.
+    /// Asserts the invariants. The caller holds the lock of the slab's bin, or the slab is in no
+    /// bin and belongs to the calling thread.
     ///
     /// # Panics
     ///

@@ -26,7 +26,7 @@ pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
 pub const LARGEST_RUN: usize = 512;
 /// Number of units in a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
-/// Number of bytes of descriptors that are committed in one step.
+/// Granularity, in bytes, in which descriptors are committed.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Granularity, in bytes, of the addresses at which blocks begin. An arena with states has one byte
 /// of state for each of these addresses.
@@ -48,7 +48,7 @@ pub struct Arena {
     /// Number of units at the start that are readable and writable, or skipped.
     pub committed: usize,
     /// Number of units below [`committed`](Self::committed) that are skipped because other mappings
-    /// occupy them.
+    /// occupy some of them.
     pub skipped: usize,
     /// Whether addresses are reserved only when they are committed.
     grows: bool,
@@ -57,9 +57,9 @@ pub struct Arena {
     state_bytes: usize,
     /// One byte of state for each [`GRAIN`] bytes of the units; null if blocks have no states.
     pub(crate) states: *mut u8,
-    /// Committed units that are neither in use nor being purged.
+    /// Committed units that are neither skipped, nor in use, nor being purged.
     pub free: UnitMap,
-    /// Free units that may hold old contents.
+    /// Free units that may be resident. They may hold old contents.
     pub dirty: UnitMap,
     /// First unit that may be part of a huge page; `None` if there is none.
     pub huge_from: Option<usize>,
@@ -98,7 +98,7 @@ impl Arena {
 
     /// Finds room for an arena that grows up to `bytes`, a multiple of the unit, with the
     /// structures of [`reserve`](Self::reserve). Returns `None` if there is no room, or if the
-    /// system cannot place mappings at given addresses.
+    /// system cannot place mappings at given addresses or refuses the maps.
     pub fn find(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -260,8 +260,8 @@ impl Arena {
         }
         let described = self.describe(pages, units);
         if described != Placed::Done {
-            // Writable memory counts against a limit, so make the units inaccessible again. SAFETY:
-            // the range was opened above, and no thread uses it yet.
+            // Writable memory counts against a limit, so close the units again. SAFETY: the range
+            // was opened above, and no thread uses it yet.
             unsafe { self.close(pages, start, bytes) };
             return described;
         }

@@ -119,8 +119,8 @@ impl Window {
     pub(crate) fn find(self, address: usize) -> Option<SizeClass> {
         let place = self.place(address)?;
         // SAFETY: `place` is the index of a unit of the arena, and the map has a byte for each.
-        let byte = unsafe { load_byte(self.bytes, place) };
-        Some(SizeClass::from_number(byte as u8))
+        // Every byte is zero or the number of a class that `ClassMap::set` stored.
+        Some(unsafe { SizeClass::from_number_unchecked(load_byte(self.bytes, place) as u8) })
     }
 }
 

@@ -25,7 +25,7 @@ impl Extent {
     #[inline(always)]
     fn offset(&self, address: usize) -> Option<usize> {
         // Acquire: pairs with the releases in `add` and `extend`. A thread that sees the bytes also
-        // sees the base and the descriptors.
+        // sees the base, the descriptors and the states.
         let bytes = self.bytes.load(Acquire);
         let offset = address.wrapping_sub(self.base.load(Relaxed));
         (offset < bytes).then_some(offset)
@@ -119,7 +119,8 @@ impl Directory {
         !self.extents[0].states.load(Relaxed).is_null()
     }
 
-    /// Returns the state byte of `address`; null outside all arenas with states.
+    /// Returns the state byte of `address`; null outside the committed units of all arenas, or if
+    /// blocks have no states.
     #[inline(always)]
     #[must_use]
     pub fn state_of(&self, address: usize) -> *const AtomicU8 {

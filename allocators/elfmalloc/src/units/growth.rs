@@ -17,8 +17,8 @@ const HUGE_FROM_SLOW: usize = 512;
 /// Processor time per unit, in microseconds, below which growth counts as fast. The page faults of
 /// a unit of small pages take about half as long.
 const FAST: u64 = 64;
-/// Number of units that an arena skips when it first meets another mapping. Each further skip of
-/// the same commit is twice as long.
+/// Number of units that a commit skips when it first meets another mapping. Each further skip of
+/// the commit is twice as long.
 const LEAST_GAP: usize = 1024;
 
 /// Decision on huge pages. Undecided is zero in memory, and counts as wanted.
@@ -54,8 +54,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
         return true;
     }
     if from < HUGE_FROM || arena.has_states() {
-        // A smaller arena than `HUGE_FROM` requests no huge pages. The hardened variant touches
-        // every block, so for it the arena's size alone decides.
+        // An arena with fewer units than `HUGE_FROM` requests no huge pages. The hardened variant
+        // touches every block, so for it the arena's size alone decides.
         return from >= HUGE_FROM;
     }
     let Some((step, now)) = arena.last_step.zip(usage()) else {
@@ -65,8 +65,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
 }
 
 impl Step {
-    /// Returns whether the process has spent less than [`FAST`] of processor time on each unit of
-    /// the step.
+    /// Returns whether the process has spent less processor time than [`FAST`] per unit of the step
+    /// since the commit.
     fn went_fast(self, now: Usage) -> bool {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
@@ -85,11 +85,12 @@ impl Step {
 }
 
 /// Commits enough units for a run of `count` units, and `slack` units for its alignment. Returns
-/// the number of committed units.
+/// the number of newly committed units.
 ///
 /// # Errors
 ///
-/// `Occupied` if the arena has no room, `Refused` if the system is out of memory.
+/// `Occupied` if the arena has no room, or cannot skip another mapping; `Refused` if the system
+/// refuses to commit units, descriptors or states.
 pub(crate) fn commit(
     arena: &mut Arena,
     pages: &impl Pages,
@@ -194,8 +195,8 @@ pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize
         .sum()
 }
 
-/// Marks all free units in the huge pages of the given units as dirty, because touching those units
-/// may make them resident. Returns the number of units that were clean.
+/// Marks all free units in the huge pages of the given units as dirty: touching the given units may
+/// make these huge pages resident. Returns the number of marked units that were clean.
 pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
     let Range { start, end } = huge_pages_around(arena, first, count);
     let mut soiled = 0;

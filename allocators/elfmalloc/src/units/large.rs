@@ -38,15 +38,15 @@ pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
     units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
 }
 
-/// Returns the usable bytes of the large block whose first unit contains `address`, if any.
+/// Returns the usable bytes of the large block that begins at `address`, if any.
 pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
     Some(large_at(memory, address)?.units().bytes())
 }
 
-/// Returns the descriptor of the large block whose first unit contains `address`, if any.
+/// Returns the descriptor of the large block that begins at `address`, if any.
 pub(super) fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
     let run = memory.run_of(address)?;
-    (run.class() == SizeClass::LARGE).then_some(run)
+    (run.class() == SizeClass::LARGE && run.base().addr() == address).then_some(run)
 }
 
 /// Frees a large block that is a run.
@@ -59,7 +59,7 @@ pub(super) fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<D
 ///
 /// If there is such a block, the caller no longer uses it.
 pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result<(), Misuse> {
-    let run = large_at(memory, address).filter(|run| run.base().addr() == address);
+    let run = large_at(memory, address);
     let Some((run, base)) = run.and_then(|run| Some((run, NonNull::new(run.base())?))) else {
         return Err(Misuse::NotABlock(address));
     };
@@ -71,7 +71,8 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     Ok(())
 }
 
-/// Removes the block that begins at `base`, a large one, from the class map and the descriptors.
+/// Removes the large block that begins at `base`, with descriptor `run`, from the class map and the
+/// descriptors.
 pub(super) fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
     memory.map.set(base, Units::ONE, SizeClass::NONE);
     run.clear();

@@ -58,11 +58,12 @@ pub struct Pool {
     pub dirty: Units,
     /// Minimum of `dirty` since the current epoch began.
     pub dirty_low: Units,
-    /// Number of units that threads are purging. During the purge, they are in neither map.
+    /// Number of units that threads are purging. During the purge, they are in neither map of their
+    /// arena.
     purging: Units,
     /// Number of units that are readable and writable.
     pub committed: Units,
-    /// Maximum of `live` so far.
+    /// Maximum of `committed` before the latest call of [`shrink`](Self::shrink).
     pub peak: Units,
     arenas: [Arena; MOST],
 }
@@ -90,7 +91,8 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size; `None` if there is no room, so that the pool uses small arenas.
+    /// first address and size; `None` if the settings give no size, or if there is no such arena.
+    /// The pool then uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -264,6 +266,7 @@ impl Pool {
     #[cold]
     pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
+        self.peak = self.peak.max(before);
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
             let gone = arena.shrink(pages, kept.count());
             if gone != 0 {
@@ -305,7 +308,6 @@ impl Pool {
         self.dirty_low = self.dirty_low.min(self.dirty);
         let units = Units::new(count);
         self.live += units;
-        self.peak = self.peak.max(self.live);
         Run {
             base: arena.address(unit),
             descriptor: arena.descriptor(unit),

@@ -69,8 +69,8 @@ impl<P: Pages> Memory<P> {
         }
         let (spared, excess) = {
             let pool = self.pool.lock();
-            // Units in the huge pages of the run count as dirty, but are not resident yet, so do
-            // not purge them.
+            // Units in the huge pages of the run count as dirty, but may become resident only with
+            // the run, so do not purge them.
             let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
             (spared, pool.excess().saturating_sub(own))
         };

@@ -3,8 +3,8 @@
 
 /// Number of words of the bitmap that one summary word describes.
 const GROUP: usize = 64;
-/// Distance in words between two consecutive groups of a map. Between them lies a group of the
-/// other map of the pair. A summary word precedes each group.
+/// Distance in words between two consecutive groups of a map. A summary word precedes each group.
+/// Between the two groups lies a group of the other map of the pair.
 const STRIDE: usize = 2 * (GROUP + 1);
 
 /// Set of numbers below a length.
@@ -16,7 +16,7 @@ const STRIDE: usize = 2 * (GROUP + 1);
 /// zero.
 #[derive(Debug)]
 pub struct UnitMap {
-    /// First group: a summary word, and the words of the bitmap behind it.
+    /// First summary word, directly before the first group of the bitmap.
     groups: *mut u64,
     /// Number of summary words that may differ from zero.
     summary_words: usize,
@@ -186,7 +186,7 @@ impl UnitMap {
         length.min(limit)
     }
 
-    /// Returns the number of consecutive members that end before `end`, at most `limit`.
+    /// Returns the number of consecutive members directly before `end`, at most `limit`.
     #[must_use]
     pub(crate) fn run_before(&self, end: usize, limit: usize) -> usize {
         let mut length = 0;

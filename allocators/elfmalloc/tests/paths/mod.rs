@@ -1,4 +1,5 @@
-//! Allocation and free, on the fast path if possible, otherwise on the slow path.
+//! Allocation from a magazine or by a refill, and free through the front-end's
+//! [`put`](FrontEnd::put).
 
 use std::ptr::NonNull;
 

@@ -97,6 +97,9 @@ impl<'a> Sheet<'a> {
             add("allocator_time_ns", time.allocator);
             add("allocator_time_half_width_ns", time.half_width);
             add("processor_time_ns", time.processor);
+            let [least, most] = time.processor_interval;
+            add("processor_time_least_ns", least);
+            add("processor_time_most_ns", most);
         }
     }
 

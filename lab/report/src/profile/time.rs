@@ -1,6 +1,6 @@
 //! The share of processor time that a program spends in the allocator, in a sentence.
 
-use heapdrome_profile::{Profile, Untimed};
+use heapdrome_profile::{Profile, TimeInAllocator, Untimed};
 use heapdrome_schema::Nanoseconds;
 
 use crate::words::{count, fraction};
@@ -11,25 +11,87 @@ pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
     if profile.all.counts.calls() == 0 {
         return None;
     }
-    let unknown = |why| format!("The share of processor time in the allocator is unknown: {why}.");
     Some(match profile.time_in_allocator() {
-        Ok(time) => {
-            let [low, high] = time.interval().map(fraction);
+        Ok(time) => known(&time),
+        Err(why) => unknown(why),
+    })
+}
+
+fn known(time: &TimeInAllocator) -> String {
+    let [low, high] = time.interval().map(fraction);
+    format!(
+        "About {} of the processor time is spent in the allocator ({low} to {high}), {} a call: {} \
+         were timed.{}{}{}",
+        fraction(time.share().min(1.0)),
+        Nanoseconds(time.per_call().round() as u64),
+        count(time.timed, "call"),
+        left_out(time.left_out),
+        large_untimed(time.large_untimed),
+        beyond(time),
+    )
+}
+
+/// Returns a sentence on why the share is unknown.
+fn unknown(why: Untimed) -> String {
+    let reason = match why {
+        Untimed::Sampled => "no calls are timed if blocks are sampled".to_owned(),
+        Untimed::NoProcessorTime => "the trace lacks the processor time".to_owned(),
+        Untimed::Few { timed, .. } => match timed {
+            0 => "no call for a small block was timed".to_owned(),
+            1 => "only 1 call for a small block was timed".to_owned(),
+            _ => format!("only {timed} calls for small blocks were timed"),
+        },
+        Untimed::LargeUntimed(calls) => {
             format!(
-                "About {} of the processor time is spent in the allocator ({low} to {high}), {} a call: {} \
-                 were timed.{}",
-                fraction(time.share()),
-                Nanoseconds(time.per_call().round() as u64),
-                count(time.timed, "call"),
-                left_out(time.left_out),
+                "none of the {} for large blocks was timed",
+                count(calls, "call")
             )
         }
-        Err(Untimed::Sampled) => unknown("no calls are timed if blocks are sampled".to_owned()),
-        Err(Untimed::NoProcessorTime) => unknown("the trace lacks the processor time".to_owned()),
-        Err(Untimed::Few(0)) => unknown("no call was timed".to_owned()),
-        Err(Untimed::Few(1)) => unknown("only 1 call was timed".to_owned()),
-        Err(Untimed::Few(timed)) => unknown(format!("only {timed} calls were timed")),
-    })
+        Untimed::Impossible {
+            allocator,
+            processor,
+        } => format!(
+            "the timed calls stand for {}, but the processes had {} of processor time",
+            time(allocator),
+            time(processor),
+        ),
+    };
+    let sentence = format!("The share of processor time in the allocator is unknown: {reason}.");
+    match why {
+        Untimed::Few { large, .. } if large > 0.0 => {
+            format!(
+                "{sentence} Calls for large blocks take {}.",
+                fraction(large)
+            )
+        }
+        _ => sentence,
+    }
+}
+
+fn time(nanoseconds: f64) -> Nanoseconds {
+    // A negative number becomes 0.
+    Nanoseconds(nanoseconds.round() as u64)
+}
+
+/// Returns a sentence on the calls for large blocks that were not timed; empty if all were.
+fn large_untimed(calls: u64) -> String {
+    match calls {
+        0 => String::new(),
+        _ => format!(
+            " The mean of other calls for large blocks stands for {} that could not be timed.",
+            count(calls, "such call"),
+        ),
+    }
+}
+
+/// Returns a sentence if the timed calls stand for more than the processor time; otherwise an empty
+/// one.
+fn beyond(time: &TimeInAllocator) -> &'static str {
+    if time.share() > 1.0 {
+        " The timed calls stand for more than all of it, within the error of the estimate."
+    } else {
+        ""
+    }
 }
 
 /// Returns a sentence on the calls that are missing from the estimate; empty if there are none.
@@ -53,5 +115,77 @@ mod tests {
         assert_eq!(left_out(0), "");
         assert!(left_out(1).starts_with(" The estimate leaves out 1 timed call that took"));
         assert!(left_out(2).contains("2 timed calls"));
+    }
+
+    fn estimate() -> TimeInAllocator {
+        TimeInAllocator {
+            allocator: 5e8,
+            half_width: 1e7,
+            processor: 1e9,
+            processor_interval: [1e9; 2],
+            calls: 1_000_000,
+            timed: 4000,
+            left_out: 0,
+            large_untimed: 0,
+        }
+    }
+
+    #[test]
+    fn a_share_has_its_interval_and_what_is_missing() {
+        assert_eq!(
+            known(&estimate()),
+            "About 50% of the processor time is spent in the allocator (49% to 51%), 500 ns a call: \
+             4,000 calls were timed."
+        );
+        let large_untimed = known(&TimeInAllocator {
+            large_untimed: 3,
+            ..estimate()
+        });
+        assert!(
+            large_untimed.contains("3 such calls that could not be timed"),
+            "{large_untimed}"
+        );
+    }
+
+    #[test]
+    fn a_share_of_more_than_all_is_reported() {
+        let beyond = known(&TimeInAllocator {
+            processor: 4.95e8,
+            processor_interval: [4.95e8; 2],
+            ..estimate()
+        });
+        assert!(
+            beyond.starts_with("About 100% ") && beyond.contains("more than all of it"),
+            "{beyond}"
+        );
+        let impossible = unknown(Untimed::Impossible {
+            allocator: 5e8,
+            processor: 1e8,
+        });
+        assert!(
+            impossible.contains("stand for 500 ms, but the processes had 100 ms"),
+            "{impossible}"
+        );
+    }
+
+    #[test]
+    fn large_blocks_have_a_share_though_few_others_were_timed() {
+        let few = unknown(Untimed::Few {
+            timed: 7,
+            large: 0.25,
+        });
+        assert!(
+            few.contains("only 7 calls for small blocks were timed.")
+                && few.ends_with("Calls for large blocks take 25%."),
+            "{few}"
+        );
+        assert!(
+            !unknown(Untimed::Few {
+                timed: 0,
+                large: 0.0
+            })
+            .contains("large")
+        );
+        assert!(unknown(Untimed::LargeUntimed(2)).contains("none of the 2 calls"));
     }
 }

@@ -1,7 +1,11 @@
 //! The entry points.
 //!
-//! Each entry point is a jump, not a call: the next function gets the caller's registers and stack.
-//! So `operator new` may throw through an entry point, and errno and results stay unchanged.
+//! Each entry point jumps to code that its slot names. Until the first call, that code finds the
+//! function that serves the calls. Afterwards it tests the caller, or, if glibc serves the calls and
+//! they are recorded, is the passage that records them.
+//!
+//! Each step is a jump, not a call: the next function gets the caller's registers and stack. So
+//! `operator new` may throw through an entry point, and errno and results stay unchanged.
 //!
 //! An object may also pass a call on to another of its functions by a jump, as `operator new` does
 //! to malloc. Each thread remembers the stack pointer, return address and function of its latest
@@ -9,13 +13,20 @@
 //! another function of the same object, and does not count the call. A loop that repeats a call
 //! from one place also repeats both values, but enters the same function.
 
+use core::mem::offset_of;
+
+use crate::calls::{Deed, Size, deed};
 use crate::layout::Function;
-use crate::resolve::resolve;
-use crate::slots::{SLOT_BYTES, SLOTS};
+use crate::record::Mode;
+use crate::resolve::resolve_slot;
+use crate::slots::{SLOT_BYTES, SLOTS, Slot};
 
 // The assembly below uses these offsets as numbers.
-const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
-const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
+const _: () = assert!(offset_of!(Function, calls) == 0);
+const _: () = assert!(offset_of!(Function, bytes) == 8);
+const _: () = assert!(offset_of!(Slot, next) == 0 && offset_of!(Slot, low) == 8);
+const _: () = assert!(offset_of!(Slot, span) == 16 && offset_of!(Slot, counter) == 24);
+const _: () = assert!(offset_of!(Slot, counted_next) == 32);
 
 // Adds the requested bytes, which `$into_r8` loads, to the counter at `[r10 + 8]`. If they are 2^47
 // or more, jumps to label 3 instead. Clobbers r8 and rcx.
@@ -44,20 +55,71 @@ macro_rules! requested {
     (second times third) => { add_bytes!("mov r8, rsi" "imul r8, rdx" "jo 3f") };
 }
 
+// An entry point: jumps to the code that its slot names, with the slot in r11.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entry {
-    ($index:expr, $name:literal, $function:ident, $($bytes:ident)+) => {
+    ($index:expr, $name:literal, $function:ident) => {
         #[unsafe(export_name = $name)]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $function() {
+            core::arch::naked_asm!(
+                "endbr64",
+                "lea r11, [rip + {slots} + {offset}]",
+                "notrack jmp [r11 + {first}]",
+                slots = sym SLOTS,
+                offset = const $index * SLOT_BYTES,
+                first = const offset_of!(Slot, first),
+            )
+        }
+    };
+}
+
+/// Finds the function that serves the first call to an entry point, whose slot is in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn unresolved() {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r11",
+        "sub rsp, 8",
+        "mov rdi, r11",
+        "call {resolve}",
+        "add rsp, 8",
+        "pop r11",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "notrack jmp [r11 + {first}]",
+        resolve = sym resolve_slot,
+        first = const offset_of!(Slot, first),
+    )
+}
+
+/// Passes a call on to the function that serves it. The slot is in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn pass_on() {
+    core::arch::naked_asm!(
+        "notrack jmp [r11 + {served}]",
+        served = const offset_of!(Slot, served),
+    )
+}
+
+// Code that tests the caller of an entry point, whose slot is in r11, and counts the call.
+#[cfg(target_arch = "x86_64")]
+macro_rules! testing {
+    ($function:ident, $($bytes:ident)+) => {
         #[unsafe(naked)]
         #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
         unsafe extern "C" fn $function() {
             core::arch::naked_asm!(
-                "endbr64",
-                "4:",
-                "lea r11, [rip + {slots} + {offset}]",
                 "mov rax, [r11]",
-                "test rax, rax",
-                "je 2f",
                 "mov r10, [rsp]",
                 "sub r10, [r11 + 8]",
                 "cmp r10, [r11 + 16]",
@@ -86,25 +148,7 @@ macro_rules! entry {
                 "lock inc qword ptr [r10]",
                 requested!($($bytes)+),
                 "3:",
-                "jmp rax",
-                "2:",
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
-                "mov edi, {index}",
-                "call {resolve}",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
-                "jmp 4b",
-                slots = sym SLOTS,
-                offset = const $index * SLOT_BYTES,
-                index = const $index,
-                resolve = sym resolve,
+                "notrack jmp rax",
             )
         }
     };
@@ -141,20 +185,75 @@ macro_rules! requested {
     (second times third) => { add_bytes!("umulh x12, x1, x2" "cbnz x12, 3f" "mul x12, x1, x2") };
 }
 
+// An entry point: jumps to the code that its slot names, with the slot in x16.
 #[cfg(target_arch = "aarch64")]
 macro_rules! entry {
-    ($index:expr, $name:literal, $function:ident, $($bytes:ident)+) => {
+    ($index:expr, $name:literal, $function:ident) => {
         #[unsafe(export_name = $name)]
         #[unsafe(naked)]
         unsafe extern "C" fn $function() {
             core::arch::naked_asm!(
                 "hint #34",
-                "4:",
-                "adrp x16, {slots}",
-                "add x16, x16, :lo12:{slots}",
-                "add x16, x16, #{offset}",
-                "ldar x17, [x16]",
-                "cbz x17, 2f",
+                "adrp x16, {slots} + {offset}",
+                "add x16, x16, :lo12:{slots} + {offset}",
+                "add x17, x16, #{first}",
+                "ldar x17, [x17]",
+                "br x17",
+                slots = sym SLOTS,
+                offset = const $index * SLOT_BYTES,
+                first = const offset_of!(Slot, first),
+            )
+        }
+    };
+}
+
+/// Finds the function that serves the first call to an entry point, whose slot is in x16.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn unresolved() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "stp x29, x30, [sp, #-80]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x8, [sp, #48]",
+        "str x16, [sp, #64]",
+        "mov x0, x16",
+        "bl {resolve}",
+        "ldr x16, [sp, #64]",
+        "ldp x4, x8, [sp, #48]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #80",
+        "add x17, x16, #{first}",
+        "ldar x17, [x17]",
+        "br x17",
+        resolve = sym resolve_slot,
+        first = const offset_of!(Slot, first),
+    )
+}
+
+/// Passes a call on to the function that serves it. The slot is in x16.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn pass_on() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "ldr x17, [x16, #{served}]",
+        "br x17",
+        served = const offset_of!(Slot, served),
+    )
+}
+
+// Code that tests the caller of an entry point, whose slot is in x16, and counts the call.
+#[cfg(target_arch = "aarch64")]
+macro_rules! testing {
+    ($function:ident, $($bytes:ident)+) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $function() {
+            core::arch::naked_asm!(
+                "hint #34",
+                "ldr x17, [x16]",
                 "ldp x9, x10, [x16, #8]",
                 "sub x9, x30, x9",
                 "cmp x9, x10",
@@ -189,83 +288,153 @@ macro_rules! entry {
                 requested!($($bytes)+),
                 "3:",
                 "br x17",
-                "2:",
-                "stp x29, x30, [sp, #-64]!",
-                "stp x0, x1, [sp, #16]",
-                "stp x2, x3, [sp, #32]",
-                "stp x4, x8, [sp, #48]",
-                "mov x0, #{index}",
-                "bl {resolve}",
-                "ldp x4, x8, [sp, #48]",
-                "ldp x2, x3, [sp, #32]",
-                "ldp x0, x1, [sp, #16]",
-                "ldp x29, x30, [sp], #64",
-                "b 4b",
-                slots = sym SLOTS,
-                offset = const $index * SLOT_BYTES,
-                index = const $index,
-                resolve = sym resolve,
             )
         }
     };
 }
 
-entry!(0, "malloc", malloc, first);
-entry!(1, "calloc", calloc, first times second);
-entry!(2, "realloc", realloc, second);
-entry!(3, "reallocarray", reallocarray, second times third);
-entry!(4, "free", free, nothing);
-entry!(5, "cfree", cfree, nothing);
-entry!(6, "memalign", memalign, second);
-entry!(7, "posix_memalign", posix_memalign, third);
-entry!(8, "aligned_alloc", aligned_alloc, second);
-entry!(9, "valloc", valloc, first);
-entry!(10, "pvalloc", pvalloc, first);
-entry!(11, "malloc_usable_size", malloc_usable_size, nothing);
-entry!(12, "free_sized", free_sized, nothing);
-entry!(13, "free_aligned_sized", free_aligned_sized, nothing);
-entry!(14, "_Znwm", new, first);
-entry!(15, "_Znam", new_array, first);
-entry!(16, "_ZnwmRKSt9nothrow_t", new_nothrow, first);
-entry!(17, "_ZnamRKSt9nothrow_t", new_array_nothrow, first);
-entry!(18, "_ZnwmSt11align_val_t", new_aligned, first);
-entry!(19, "_ZnamSt11align_val_t", new_array_aligned, first);
+/// Tests the caller of an entry point whose calls are recorded and not counted. The slot is in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn testing_recorded() {
+    core::arch::naked_asm!(
+        "mov rcx, [rsp]",
+        "mov r10, rcx",
+        "sub r10, [r11 + 8]",
+        "cmp r10, [r11 + 16]",
+        "jb 3f",
+        "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+        "cmp rsp, fs:[r10]",
+        "je 4f",
+        "5:",
+        "mov fs:[r10], rsp",
+        "mov fs:[r10 + 8], rcx",
+        "mov fs:[r10 + 16], r11",
+        "notrack jmp [r11 + 32]",
+        "4:",
+        "cmp rcx, fs:[r10 + 8]",
+        "jne 5b",
+        "mov r8, fs:[r10 + 16]",
+        "cmp r8, r11",
+        "je 5b",
+        "mov r8, [r8 + 8]",
+        "cmp r8, [r11 + 8]",
+        "jne 5b",
+        "3:",
+        "notrack jmp [r11]",
+    )
+}
+
+/// Tests the caller of an entry point whose calls are recorded and not counted. The slot is in x16.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn testing_recorded() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "ldp x9, x10, [x16, #8]",
+        "sub x9, x30, x9",
+        "cmp x9, x10",
+        "b.lo 3f",
+        "adrp x10, :gottprel:heapdrome_last",
+        "ldr x10, [x10, :gottprel_lo12:heapdrome_last]",
+        "mrs x9, tpidr_el0",
+        "add x10, x10, x9",
+        "mov x11, sp",
+        "ldp x12, x13, [x10]",
+        "cmp x11, x12",
+        "b.eq 4f",
+        "5:",
+        "stp x11, x30, [x10]",
+        "str x16, [x10, #16]",
+        "ldr x17, [x16, #32]",
+        "br x17",
+        "4:",
+        "cmp x30, x13",
+        "b.ne 5b",
+        "ldr x12, [x10, #16]",
+        "cmp x12, x16",
+        "b.eq 5b",
+        "ldr x12, [x12, #8]",
+        "ldr x13, [x16, #8]",
+        "cmp x12, x13",
+        "b.ne 5b",
+        "3:",
+        "ldr x17, [x16]",
+        "br x17",
+    )
+}
+
+testing!(testing_none, nothing);
+testing!(testing_first, first);
+testing!(testing_second, second);
+testing!(testing_third, third);
+testing!(testing_first_times_second, first times second);
+testing!(testing_second_times_third, second times third);
+
+/// Returns the code that tests the callers of the function at an index of
+/// [`FUNCTIONS`](crate::layout::FUNCTIONS).
+pub fn testing(index: usize, mode: Mode) -> usize {
+    let code: unsafe extern "C" fn() = match deed(index) {
+        _ if mode == Mode::Recording => testing_recorded,
+        Deed::Frees | Deed::Nothing => testing_none,
+        Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) => match size {
+            Size::First => testing_first,
+            Size::Second => testing_second,
+            Size::Third => testing_third,
+            Size::FirstTimesSecond => testing_first_times_second,
+            Size::SecondTimesThird => testing_second_times_third,
+        },
+    };
+    code as *const () as usize
+}
+
+entry!(0, "malloc", malloc);
+entry!(1, "calloc", calloc);
+entry!(2, "realloc", realloc);
+entry!(3, "reallocarray", reallocarray);
+entry!(4, "free", free);
+entry!(5, "cfree", cfree);
+entry!(6, "memalign", memalign);
+entry!(7, "posix_memalign", posix_memalign);
+entry!(8, "aligned_alloc", aligned_alloc);
+entry!(9, "valloc", valloc);
+entry!(10, "pvalloc", pvalloc);
+entry!(11, "malloc_usable_size", malloc_usable_size);
+entry!(12, "free_sized", free_sized);
+entry!(13, "free_aligned_sized", free_aligned_sized);
+entry!(14, "_Znwm", new);
+entry!(15, "_Znam", new_array);
+entry!(16, "_ZnwmRKSt9nothrow_t", new_nothrow);
+entry!(17, "_ZnamRKSt9nothrow_t", new_array_nothrow);
+entry!(18, "_ZnwmSt11align_val_t", new_aligned);
+entry!(19, "_ZnamSt11align_val_t", new_array_aligned);
 entry!(
     20,
     "_ZnwmSt11align_val_tRKSt9nothrow_t",
-    new_aligned_nothrow,
-    first
+    new_aligned_nothrow
 );
 entry!(
     21,
     "_ZnamSt11align_val_tRKSt9nothrow_t",
-    new_array_aligned_nothrow,
-    first
+    new_array_aligned_nothrow
 );
-entry!(22, "_ZdlPv", delete, nothing);
-entry!(23, "_ZdaPv", delete_array, nothing);
-entry!(24, "_ZdlPvm", delete_sized, nothing);
-entry!(25, "_ZdaPvm", delete_array_sized, nothing);
-entry!(26, "_ZdlPvRKSt9nothrow_t", delete_nothrow, nothing);
-entry!(27, "_ZdaPvRKSt9nothrow_t", delete_array_nothrow, nothing);
-entry!(28, "_ZdlPvSt11align_val_t", delete_aligned, nothing);
-entry!(29, "_ZdaPvSt11align_val_t", delete_array_aligned, nothing);
-entry!(30, "_ZdlPvmSt11align_val_t", delete_sized_aligned, nothing);
-entry!(
-    31,
-    "_ZdaPvmSt11align_val_t",
-    delete_array_sized_aligned,
-    nothing
-);
+entry!(22, "_ZdlPv", delete);
+entry!(23, "_ZdaPv", delete_array);
+entry!(24, "_ZdlPvm", delete_sized);
+entry!(25, "_ZdaPvm", delete_array_sized);
+entry!(26, "_ZdlPvRKSt9nothrow_t", delete_nothrow);
+entry!(27, "_ZdaPvRKSt9nothrow_t", delete_array_nothrow);
+entry!(28, "_ZdlPvSt11align_val_t", delete_aligned);
+entry!(29, "_ZdaPvSt11align_val_t", delete_array_aligned);
+entry!(30, "_ZdlPvmSt11align_val_t", delete_sized_aligned);
+entry!(31, "_ZdaPvmSt11align_val_t", delete_array_sized_aligned);
 entry!(
     32,
     "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-    delete_aligned_nothrow,
-    nothing
+    delete_aligned_nothrow
 );
 entry!(
     33,
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-    delete_array_aligned_nothrow,
-    nothing
+    delete_array_aligned_nothrow
 );

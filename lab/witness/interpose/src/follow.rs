@@ -161,10 +161,15 @@ fn forget(address: usize) -> Option<Block> {
         .live
         .fetch_sub(block.size as i64, Ordering::Relaxed);
     followed.frees.fetch_add(1, Ordering::Relaxed);
-    if block.thread != number(thread()) as u8 {
+    if is_of_another(block) {
         followed.freed_by_others.fetch_add(1, Ordering::Relaxed);
     }
     Some(block)
+}
+
+/// Returns whether another thread than the calling one made a block.
+fn is_of_another(block: Block) -> bool {
+    block.thread != number(thread()) as u8
 }
 
 /// Counts the block that a resize returned. If the resize failed, counts the old block as live
@@ -178,7 +183,11 @@ fn resized(call: &FollowedCall, result: usize, size: u64) {
             thread: call.old_thread as u8,
         };
         live(call.call.arguments[0], block);
-        record::followed().frees.fetch_sub(1, Ordering::Relaxed);
+        let followed = record::followed();
+        followed.frees.fetch_sub(1, Ordering::Relaxed);
+        if is_of_another(block) {
+            followed.freed_by_others.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -190,9 +199,6 @@ fn number(thread: &Thread) -> u64 {
     }
     thread.number.get()
 }
-
-/// Number of ticks from which a call counts as interrupted: about 0.4 ms at 2.6 GHz.
-const INTERRUPTED: u64 = 1 << 20;
 
 /// Returns the processor's counter; 0 if the thread may not read it.
 fn now() -> u64 {
@@ -206,7 +212,7 @@ fn now() -> u64 {
 /// Counts the time of a call, unless it was interrupted or the thread may not read the counter.
 fn note_time(began: u64) {
     let ticks = now().wrapping_sub(began);
-    if began != 0 && ticks < INTERRUPTED {
+    if began != 0 && ticks < system::interrupted() {
         let followed = record::followed();
         followed.timed.fetch_add(1, Ordering::Relaxed);
         followed.ticks.fetch_add(ticks, Ordering::Relaxed);

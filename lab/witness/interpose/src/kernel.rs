@@ -325,15 +325,20 @@ pub fn lacks_thread(pid: u32, tid: u32) -> bool {
 /// Returns the processor time of this process in nanoseconds; 0 if the kernel does not say.
 pub fn processor_time() -> u64 {
     const CLOCK_PROCESS_CPUTIME_ID: usize = 2;
+    clock(CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Returns the processor time of the calling thread in nanoseconds.
+pub fn thread_time() -> u64 {
+    const CLOCK_THREAD_CPUTIME_ID: usize = 3;
+    clock(CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock(clock: usize) -> u64 {
     let mut time = [0_u64; 2];
     let target = (&raw mut time) as usize;
     // SAFETY: the kernel writes two words to the target.
-    unsafe {
-        call(
-            number::CLOCK_GETTIME,
-            [CLOCK_PROCESS_CPUTIME_ID, target, 0, 0, 0, 0],
-        )
-    };
+    unsafe { call(number::CLOCK_GETTIME, [clock, target, 0, 0, 0, 0]) };
     time[0] * 1_000_000_000 + time[1]
 }
 

@@ -34,6 +34,7 @@ mod fallback;
 mod folder;
 mod follow;
 mod kernel;
+mod large;
 mod late;
 mod layout;
 mod marks;

@@ -5,13 +5,16 @@
 //! thread can own the address in the meantime. Operations are atomic only because neighbouring
 //! blocks share a word. A forked child inherits the bits with the blocks.
 //!
+//! Most frees are of blocks without a mark. A filter of one byte for many addresses shows that
+//! without a look at the bits, which lie in as many cache lines as the blocks.
+//!
 //! A mark only shows that a block is recorded, because the collector knows its size and thread.
 //! [`crate::shadow`] keeps both for every block, in 32 times as many bits. A recording must not
 //! change the program's memory use by that much.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use crate::kernel;
 use crate::own::is_sandboxed;
@@ -31,6 +34,17 @@ pub const CHUNKS: usize = 1 << (48 - CHUNK_BITS);
 pub const WORD_BITS: u32 = u32::BITS.ilog2();
 
 const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
+
+/// Odd factor by which an address is multiplied to find its byte of the filter.
+pub const FACTOR: u32 = 0x61c8_8647;
+
+/// Number of bits by which the product of 32 bits is shifted to find the byte.
+pub const SHIFT: u32 = 20;
+
+/// Numbers of marked addresses that share each byte. A number of 255 stays, because its true value
+/// may be larger.
+pub static FILTER: [AtomicU8; 1 << (u32::BITS - SHIFT)] =
+    [const { AtomicU8::new(0) }; 1 << (u32::BITS - SHIFT)];
 
 /// The chunks by address, each null until one of its bits is set. Mapped by [`begin`], which
 /// precedes every look-up.
@@ -74,17 +88,32 @@ pub fn set(address: usize) -> bool {
     };
     // Relaxed: the program's own synchronisation orders the handover of the address to another
     // thread.
-    word.fetch_or(bit, Ordering::Relaxed);
+    if word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+        change_filter(address, 1);
+    }
     true
+}
+
+/// Changes the number of marked addresses that share the filter's byte of an address.
+fn change_filter(address: usize, by: i8) {
+    let place = (address as u32).wrapping_mul(FACTOR) >> SHIFT;
+    let change = |number: u8| (number != u8::MAX).then(|| number.saturating_add_signed(by));
+    // Relaxed: see `set`.
+    let byte = &FILTER[place as usize];
+    let _ = byte.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
 }
 
 /// Clears the bit of an address, and returns whether it was set.
 pub fn take(address: usize) -> bool {
     // Relaxed: see `set`. The load avoids the locked instruction for most addresses.
-    word(address).is_some_and(|(word, bit)| {
+    let is_marked = word(address).is_some_and(|(word, bit)| {
         word.load(Ordering::Relaxed) & bit != 0
             && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
-    })
+    });
+    if is_marked {
+        change_filter(address, -1);
+    }
+    is_marked
 }
 
 fn chunk(address: usize) -> Option<&'static AtomicPtr<AtomicU32>> {

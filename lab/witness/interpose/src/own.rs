@@ -5,6 +5,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use crate::entry;
 use crate::kernel;
 use crate::ring::{Control, Ring};
 use crate::slots::SLOTS;
@@ -37,6 +38,15 @@ pub const NEW: u32 = 0;
 pub const ALONE: u32 = 1;
 
 impl Own {
+    /// Returns the state of the process: see [`state`].
+    #[inline]
+    pub fn state(&self) -> u32 {
+        // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
+        // exceeds ALONE before a second thread records its first call. If that thread hands over a
+        // block, the program's own synchronisation makes the state visible to the receiver.
+        self.state.load(Ordering::Relaxed)
+    }
+
     /// Records that a thread has got a ring.
     pub fn has_opened(&self) {
         // Relaxed: see `state`. A thread adds only while it reads at most ALONE, so the number
@@ -77,9 +87,7 @@ pub fn control() -> Option<&'static Control> {
 /// Returns the state of the process, as [`Own::state`] describes it.
 #[inline]
 pub fn state() -> u32 {
-    // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
-    // exceeds ALONE before a block can pass from one thread to another.
-    own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
+    own().map_or(NEW, Own::state)
 }
 
 /// Returns the number of this process's PID namespace, such as 4026531836 for `pid:[4026531836]`; 0
@@ -160,6 +168,9 @@ pub fn give_up() {
     for slot in &SLOTS {
         slot.counted_next.store(slot.target(), Ordering::Relaxed);
         slot.next.store(slot.target(), Ordering::Relaxed);
+        if slot.target() != 0 {
+            slot.enter(entry::pass_on as *const () as usize);
+        }
     }
     let Some(control) = control() else { return };
     if control.closed.load(Ordering::Relaxed) != 0 {

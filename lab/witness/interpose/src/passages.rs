@@ -34,6 +34,7 @@ pub fn passage(index: usize) -> Option<usize> {
         Deed::Makes(Size::Second) if samples => second as *const () as usize,
         Deed::Makes(_) if samples => product as *const () as usize,
         Deed::Stores(_) if samples => third as *const () as usize,
+        Deed::Resizes(Size::Second) if samples => resize as *const () as usize,
         Deed::Makes(_) | Deed::Stores(_) | Deed::Resizes(_) if samples || takes_stacks => {
             consider as *const () as usize
         }
@@ -49,7 +50,6 @@ macro_rules! countdown {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                "endbr64",
                 $($into_rcx,)+
                 "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
                 // A request for no bytes counts as one byte.
@@ -57,7 +57,7 @@ macro_rules! countdown {
                 "adc rcx, 0",
                 "sub qword ptr fs:[r10 + {until}], rcx",
                 "jb {consider}",
-                "jmp [r11 + {served}]",
+                "notrack jmp [r11 + {served}]",
                 until = const offset_of!(Thread, until),
                 consider = sym consider,
                 served = const offset_of!(Slot, served),
@@ -82,15 +82,22 @@ countdown!(product, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmovo rcx, r8")
 #[unsafe(naked)]
 unsafe extern "C" fn free() {
     core::arch::naked_asm!(
-        "endbr64",
+        "imul eax, edi, {factor}",
+        "shr eax, {shift}",
+        "lea r10, [rip + {filter}]",
+        "cmp byte ptr [r10 + rax], 0",
+        "jne 3f",
+        "2:",
+        "notrack jmp [r11 + {served}]",
+        "3:",
         "mov rax, rdi",
         "mov r10, qword ptr [rip + {directory}]",
         "shr rax, {chunk_bits}",
         "cmp rax, {chunks}",
-        "jae 2f",
+        "jae 2b",
         "mov r10, [r10 + rax * 8]",
         "test r10, r10",
-        "je 2f",
+        "je 2b",
         "mov ecx, edi",
         "and ecx, {chunk_mask}",
         "shr ecx, {granule_bits}",
@@ -99,8 +106,10 @@ unsafe extern "C" fn free() {
         "mov eax, [r10 + rax * 4]",
         "bt eax, ecx",
         "jc {consider}",
-        "2:",
-        "jmp [r11 + {served}]",
+        "notrack jmp [r11 + {served}]",
+        factor = const marks::FACTOR,
+        shift = const marks::SHIFT,
+        filter = sym marks::FILTER,
         directory = sym marks::DIRECTORY,
         chunk_bits = const marks::CHUNK_BITS,
         chunks = const marks::CHUNKS,
@@ -112,7 +121,38 @@ unsafe extern "C" fn free() {
     )
 }
 
-/// Passes on a call that may have to be recorded. Its slot is in r11.
+/// Passes a resize on, and records it if the old block or the new one is sampled. An entry point
+/// jumps here with its slot in r11. Only the first arguments, an address and a size, are used.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn resize() {
+    core::arch::naked_asm!(
+        "imul eax, edi, {factor}",
+        "shr eax, {shift}",
+        "lea r10, [rip + {filter}]",
+        "cmp byte ptr [r10 + rax], 0",
+        "jne {consider}",
+        "mov rcx, rsi",
+        "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+        "cmp rcx, 1",
+        "adc rcx, 0",
+        "sub qword ptr fs:[r10 + {until}], rcx",
+        "jb 2f",
+        "notrack jmp [r11 + {served}]",
+        // `before` counts the requested bytes itself.
+        "2:",
+        "add qword ptr fs:[r10 + {until}], rcx",
+        "jmp {consider}",
+        factor = const marks::FACTOR,
+        shift = const marks::SHIFT,
+        filter = sym marks::FILTER,
+        until = const offset_of!(Thread, until),
+        consider = sym consider,
+        served = const offset_of!(Slot, served),
+    )
+}
+
+/// Passes a call on that may have to be recorded. Its slot is in r11.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
@@ -122,7 +162,6 @@ unsafe extern "C" fn consider() {
     core::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
-        "endbr64",
         "lea rax, [rip + 3f]",
         "cmp rax, [rsp]",
         "je 4f",
@@ -154,7 +193,7 @@ unsafe extern "C" fn consider() {
         "add rsp, {frame}",
         ".cfi_adjust_cfa_offset -{frame}",
         "4:",
-        "jmp [r11 + {served}]",
+        "notrack jmp [r11 + {served}]",
         ".cfi_endproc",
         frame = const FRAME,
         frame_pointer = const offset_of!(SampledCall, frame_pointer),
@@ -221,6 +260,14 @@ countdown!(
 unsafe extern "C" fn free() {
     core::arch::naked_asm!(
         "hint #34",
+        "mov w9, #{factor_low}",
+        "movk w9, #{factor_high}, lsl #16",
+        "mul w9, w9, w0",
+        "lsr w9, w9, #{shift}",
+        "adrp x10, {filter}",
+        "add x10, x10, :lo12:{filter}",
+        "ldrb w9, [x10, x9]",
+        "cbz w9, 2f",
         "lsr x9, x0, #{chunk_bits}",
         "mov x11, #{chunks}",
         "cmp x9, x11",
@@ -239,6 +286,10 @@ unsafe extern "C" fn free() {
         "br x17",
         "3:",
         "b {consider}",
+        factor_low = const marks::FACTOR & 0xffff,
+        factor_high = const marks::FACTOR >> 16,
+        shift = const marks::SHIFT,
+        filter = sym marks::FILTER,
         directory = sym marks::DIRECTORY,
         chunk_bits = const marks::CHUNK_BITS,
         chunks = const marks::CHUNKS,
@@ -250,7 +301,47 @@ unsafe extern "C" fn free() {
     )
 }
 
-/// Passes on a call that may have to be recorded. Its slot is in x16.
+/// Passes a resize on, and records it if the old block or the new one is sampled. An entry point
+/// jumps here with its slot in x16. Only the first arguments, an address and a size, are used.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn resize() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "mov w9, #{factor_low}",
+        "movk w9, #{factor_high}, lsl #16",
+        "mul w9, w9, w0",
+        "lsr w9, w9, #{shift}",
+        "adrp x10, {filter}",
+        "add x10, x10, :lo12:{filter}",
+        "ldrb w9, [x10, x9]",
+        "cbnz w9, 3f",
+        "adrp x10, :gottprel:heapdrome_last",
+        "ldr x10, [x10, :gottprel_lo12:heapdrome_last]",
+        "mrs x9, tpidr_el0",
+        "add x10, x10, x9",
+        "cmp x1, #1",
+        "cinc x12, x1, lo",
+        "ldr x9, [x10, #{until}]",
+        "subs x11, x9, x12",
+        // If a point falls into the request, `before` counts the requested bytes.
+        "b.lo 3f",
+        "str x11, [x10, #{until}]",
+        "ldr x17, [x16, #{served}]",
+        "br x17",
+        "3:",
+        "b {consider}",
+        factor_low = const marks::FACTOR & 0xffff,
+        factor_high = const marks::FACTOR >> 16,
+        shift = const marks::SHIFT,
+        filter = sym marks::FILTER,
+        until = const offset_of!(Thread, until),
+        consider = sym consider,
+        served = const offset_of!(Slot, served),
+    )
+}
+
+/// Passes a call on that may have to be recorded. Its slot is in x16.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.

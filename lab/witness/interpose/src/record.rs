@@ -36,7 +36,8 @@ pub fn current() -> *mut Record {
                 return record;
             }
             Err(2) => return RECORD.load(Ordering::Acquire),
-            // The wait is short: creating a record takes a few system calls and no lock.
+            // The wait is short: creating a record takes a few system calls, and no lock once this
+            // library's folder is known.
             Err(_) => kernel::yield_to_others(),
         }
     }

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 
 use crate::calls::{Call, Deed, asked, deed};
 use crate::layout::FUNCTIONS;
-use crate::recording_passages::{record, record_free};
+use crate::recording_passages::{record_free, recording_of};
 use crate::ring::{Event, code};
 use crate::rings::{push, stamp};
 use crate::slots::SLOTS;
@@ -33,6 +33,7 @@ struct Recorders {
     before: Option<Before>,
     after: Option<After>,
     timed_after: Option<TimedAfter>,
+    large_after: Option<TimedAfter>,
 }
 
 impl Recorders {
@@ -42,21 +43,25 @@ impl Recorders {
                 before: None,
                 after: Some(after::<INDEX>),
                 timed_after: Some(timed_after::<INDEX>),
+                large_after: Some(large_after::<INDEX>),
             },
             Deed::Frees => Self {
                 before: Some(before::<INDEX>),
                 after: None,
                 timed_after: None,
+                large_after: None,
             },
             Deed::Resizes(_) => Self {
                 before: Some(before::<INDEX>),
                 after: Some(after::<INDEX>),
                 timed_after: Some(timed_after::<INDEX>),
+                large_after: Some(large_after::<INDEX>),
             },
             Deed::Nothing => Self {
                 before: None,
                 after: None,
                 timed_after: None,
+                large_after: None,
             },
         }
     }
@@ -83,14 +88,18 @@ pub fn passage(index: usize) -> Option<usize> {
     let timed_after = recorders
         .timed_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes these fields.
+    let large_after = recorders
+        .large_after
+        .map_or(0, |after| after as *const () as usize);
+    // Relaxed: the release of the slot's `next` publishes it.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
+    slot.large_after.store(large_after, Ordering::Relaxed);
     match deed(index) {
         Deed::Frees => Some(record_free as *const () as usize),
         Deed::Nothing => None,
-        _ => Some(record as *const () as usize),
+        Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) => Some(recording_of(size)),
     }
 }
 
@@ -119,6 +128,22 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
 /// Records the block that a timed call has returned as `result`, and returns `result`.
 extern "C" fn timed_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
     timing::end(call.began, || after::<INDEX>(&call.call, result))
+}
+
+/// Records the block that a timed call for a large block has returned as `result`, and returns
+/// `result`.
+extern "C" fn large_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
+    if let Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) = deed(INDEX) {
+        let size = asked(size, &call.call.arguments);
+        timing::end_large(call.began, size, || {
+            let returned = returned(INDEX, &call.call, result);
+            returned.map_or(0, |returned| {
+                push_returned(INDEX, &call.call, &returned);
+                returned.block
+            })
+        });
+    }
+    result
 }
 
 /// Result of a call that requests a block.

@@ -6,6 +6,8 @@
 
 use core::mem::offset_of;
 
+use crate::calls::Size;
+use crate::large;
 use crate::slots::{Slot, TIMED};
 use crate::thread::Thread;
 use crate::timing::{self, TimedCall};
@@ -45,18 +47,98 @@ macro_rules! count_down {
     };
 }
 
-/// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
+// A passage that finds the requested bytes. May clobber rcx and r8.
+#[cfg(target_arch = "x86_64")]
+macro_rules! requesting {
+    ($name:ident, $($into_rcx:literal)+) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                $($into_rcx,)+
+                "jmp {record}",
+                record = sym record,
+            )
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+requesting!(first, "mov rcx, rdi");
+#[cfg(target_arch = "x86_64")]
+requesting!(second, "mov rcx, rsi");
+#[cfg(target_arch = "x86_64")]
+requesting!(third, "mov rcx, rdx");
+// Use the largest number if the product exceeds 64 bits.
+#[cfg(target_arch = "x86_64")]
+requesting!(first_times_second, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmovo rcx, r8");
+#[cfg(target_arch = "x86_64")]
+requesting!(second_times_third, "mov rcx, rsi" "imul rcx, rdx" "mov r8, -1" "cmovo rcx, r8");
+
+// A passage that finds the requested bytes. May clobber x9 to x13.
+#[cfg(target_arch = "aarch64")]
+macro_rules! requesting {
+    ($name:ident, $($into_x12:literal)+) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "hint #34",
+                $($into_x12,)+
+                "b {record}",
+                record = sym record,
+            )
+        }
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+requesting!(first, "mov x12, x0");
+#[cfg(target_arch = "aarch64")]
+requesting!(second, "mov x12, x1");
+#[cfg(target_arch = "aarch64")]
+requesting!(third, "mov x12, x2");
+// Use the largest number if the product exceeds 64 bits.
+#[cfg(target_arch = "aarch64")]
+requesting!(
+    first_times_second,
+    "umulh x13, x0, x1"
+    "mul x12, x0, x1"
+    "cmp x13, #0"
+    "csinv x12, x12, xzr, eq"
+);
+#[cfg(target_arch = "aarch64")]
+requesting!(
+    second_times_third,
+    "umulh x13, x1, x2"
+    "mul x12, x1, x2"
+    "cmp x13, #0"
+    "csinv x12, x12, xzr, eq"
+);
+
+/// Returns the passage of a function whose arguments contain the requested bytes in this way. An
+/// entry point jumps to it with its slot in r11 or x16.
+pub fn recording_of(size: Size) -> usize {
+    let passage: unsafe extern "C" fn() = match size {
+        Size::First => first,
+        Size::Second => second,
+        Size::Third => third,
+        Size::FirstTimesSecond => first_times_second,
+        Size::SecondTimesThird => second_times_third,
+    };
+    passage as *const () as usize
+}
+
+/// Passes a call on and records its effect. Its slot is in r11, and the requested
+/// bytes are in rcx.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
-pub unsafe extern "C" fn record() {
+unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
-        "endbr64",
         "lea rax, [rip + 3f]",
         "cmp rax, [rsp]",
         "je 4f",
@@ -69,12 +151,16 @@ pub unsafe extern "C" fn record() {
         "mov rax, [r11 + {before}]",
         "test rax, rax",
         "je 2f",
+        "mov [rsp + {began}], rcx",
         "call rax",
         "mov rdi, [rsp]",
         "mov rsi, [rsp + 8]",
         "mov rdx, [rsp + 16]",
         "mov r11, [rsp + 24]",
+        "mov rcx, [rsp + {began}]",
         "2:",
+        "cmp rcx, {large}",
+        "jae 5f",
         "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
         "sub dword ptr fs:[r10 + {until_timed}], 1",
         "jb 5f",
@@ -89,17 +175,18 @@ pub unsafe extern "C" fn record() {
         ".cfi_adjust_cfa_offset -40",
         "ret",
         "4:",
-        "jmp [r11 + {next}]",
+        "notrack jmp [r11 + {next}]",
         "5:",
         ".cfi_adjust_cfa_offset 40",
-        "call {is_timed}",
+        "mov rdi, rsp",
+        "mov rsi, rcx",
+        "call {choose}",
         "mov rdi, [rsp]",
         "mov rsi, [rsp + 8]",
         "mov r11, [rsp + 24]",
-        "test al, al",
-        "je 7f",
-        "lea rax, [r11 + {timed}]",
-        "mov [rsp + 24], rax",
+        "add [rsp + 24], rax",
+        "cmp eax, {timed}",
+        "jne 7f",
         read_counter!(),
         "mov [rsp + {began}], rax",
         "7:",
@@ -112,7 +199,8 @@ pub unsafe extern "C" fn record() {
         timed = const TIMED,
         until_timed = const offset_of!(Thread, until_timed),
         began = const offset_of!(TimedCall, began),
-        is_timed = sym timing::is_timed,
+        large = const large::LARGE,
+        choose = sym timing::choose,
         personality = sym personality,
     )
 }
@@ -129,13 +217,17 @@ pub unsafe extern "C" fn record() {
 pub unsafe extern "C" fn record_free() {
     core::arch::naked_asm!(
         ".cfi_startproc",
-        "endbr64",
         "sub rsp, 40",
         ".cfi_adjust_cfa_offset 40",
         "mov [rsp], rdi",
         "mov [rsp + 8], rsi",
         "mov [rsp + 16], rdx",
         "mov [rsp + 24], r11",
+        "imul eax, edi, {factor}",
+        "shr eax, {shift}",
+        "lea r10, [rip + {places}]",
+        "cmp [r10 + rax * 8], rdi",
+        "je 5f",
         "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
         "sub dword ptr fs:[r10 + {until_timed}], 1",
         "jb 3f",
@@ -147,7 +239,7 @@ pub unsafe extern "C" fn record_free() {
         "mov rdx, [rsp + 16]",
         "add rsp, 40",
         ".cfi_adjust_cfa_offset -40",
-        "jmp [r11 + {next}]",
+        "notrack jmp [r11 + {next}]",
         "3:",
         ".cfi_adjust_cfa_offset 40",
         "call {is_timed}",
@@ -179,23 +271,54 @@ pub unsafe extern "C" fn record_free() {
         "add rsp, 56",
         ".cfi_adjust_cfa_offset -56",
         "ret",
+        "5:",
+        ".cfi_adjust_cfa_offset 40",
+        "call [r11 + {before}]",
+        "sub rsp, 16",
+        ".cfi_adjust_cfa_offset 16",
+        "mov rdi, rsp",
+        "mov rsi, [rsp + 16]",
+        "call {begin_large_free}",
+        "mov rdi, [rsp + 16]",
+        "mov rsi, [rsp + 24]",
+        "mov rdx, [rsp + 32]",
+        "mov r11, [rsp + 40]",
+        "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+        "lea rax, [rsp - 8]",
+        "lea rcx, [rip + 6f]",
+        "mov fs:[r10], rax",
+        "mov fs:[r10 + 8], rcx",
+        "mov fs:[r10 + 16], r11",
+        "call [r11 + {next}]",
+        "6:",
+        "mov rdi, rsp",
+        "call {end_large_free}",
+        "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
+        "ret",
         ".cfi_endproc",
         before = const offset_of!(Slot, before),
         next = const offset_of!(Slot, next),
         until_timed = const offset_of!(Thread, until_timed),
         is_timed = sym timing::is_timed,
         end_free = sym timing::end_free,
+        factor = const large::FACTOR,
+        shift = const large::SHIFT,
+        places = sym large::PLACES_OF_LARGE,
+        begin_large_free = sym timing::begin_large_free,
+        end_large_free = sym timing::end_large_free,
     )
 }
 
-/// Passes a call on and records its effect. An entry point jumps here with its slot in x16.
+/// Passes a call on and records its effect. Its slot is in x16, and the requested
+/// bytes are in x12.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
-pub unsafe extern "C" fn record() {
+unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
@@ -211,10 +334,14 @@ pub unsafe extern "C" fn record() {
         "stp x2, x16, [sp, #16]",
         "ldr x9, [x16, #{before}]",
         "cbz x9, 2f",
+        "str x12, [sp, #{began}]",
         "blr x9",
         "ldp x0, x1, [sp]",
         "ldp x2, x16, [sp, #16]",
+        "ldr x12, [sp, #{began}]",
         "2:",
+        "lsr x9, x12, #{large_bits}",
+        "cbnz x9, 5f",
         count_down!(),
         "b.lo 5f",
         "6:",
@@ -237,13 +364,16 @@ pub unsafe extern "C" fn record() {
         "5:",
         ".cfi_adjust_cfa_offset 48",
         ".cfi_rel_offset x30, 40",
-        "bl {is_timed}",
-        "mov w9, w0",
+        "mov x0, sp",
+        "mov x1, x12",
+        "bl {choose}",
+        "mov x9, x0",
         "ldp x0, x1, [sp]",
         "ldp x2, x16, [sp, #16]",
-        "cbz w9, 6b",
-        "add x9, x16, #{timed}",
-        "str x9, [sp, #24]",
+        "add x10, x16, x9",
+        "str x10, [sp, #24]",
+        "cmp x9, #{timed}",
+        "b.ne 6b",
         read_counter!(),
         "str x9, [sp, #{began}]",
         "b 6b",
@@ -254,7 +384,8 @@ pub unsafe extern "C" fn record() {
         timed = const TIMED,
         until_timed = const offset_of!(Thread, until_timed),
         began = const offset_of!(TimedCall, began),
-        is_timed = sym timing::is_timed,
+        large_bits = const large::LARGE.trailing_zeros(),
+        choose = sym timing::choose,
         personality = sym personality,
     )
 }
@@ -278,6 +409,15 @@ pub unsafe extern "C" fn record_free() {
         ".cfi_rel_offset x30, 32",
         "stp x0, x1, [sp]",
         "stp x2, x16, [sp, #16]",
+        "mov w9, #{factor_low}",
+        "movk w9, #{factor_high}, lsl #16",
+        "mul w9, w9, w0",
+        "lsr w9, w9, #{shift}",
+        "adrp x10, {places}",
+        "add x10, x10, :lo12:{places}",
+        "ldr x10, [x10, x9, lsl #3]",
+        "cmp x10, x0",
+        "b.eq 5f",
         count_down!(),
         "b.lo 3f",
         "2:",
@@ -327,11 +467,47 @@ pub unsafe extern "C" fn record_free() {
         "add sp, sp, #64",
         ".cfi_adjust_cfa_offset -64",
         "ret",
+        "5:",
+        ".cfi_adjust_cfa_offset 48",
+        ".cfi_rel_offset x30, 32",
+        "ldr x9, [x16, #{before}]",
+        "blr x9",
+        "sub sp, sp, #16",
+        ".cfi_adjust_cfa_offset 16",
+        "mov x0, sp",
+        "ldr x1, [sp, #16]",
+        "bl {begin_large_free}",
+        "adrp x9, :gottprel:heapdrome_last",
+        "ldr x9, [x9, :gottprel_lo12:heapdrome_last]",
+        "mrs x10, tpidr_el0",
+        "add x9, x9, x10",
+        "mov x10, sp",
+        "adr x11, 6f",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x16, [sp, #32]",
+        "stp x10, x11, [x9]",
+        "str x16, [x9, #16]",
+        "ldr x9, [x16, #{next}]",
+        "blr x9",
+        "6:",
+        "mov x0, sp",
+        "bl {end_large_free}",
+        "ldr x30, [sp, #48]",
+        ".cfi_restore x30",
+        "add sp, sp, #64",
+        ".cfi_adjust_cfa_offset -64",
+        "ret",
         ".cfi_endproc",
         before = const offset_of!(Slot, before),
         next = const offset_of!(Slot, next),
         until_timed = const offset_of!(Thread, until_timed),
         is_timed = sym timing::is_timed,
         end_free = sym timing::end_free,
+        factor_low = const large::FACTOR & 0xffff,
+        factor_high = const large::FACTOR >> 16,
+        shift = const large::SHIFT,
+        places = sym large::PLACES_OF_LARGE,
+        begin_large_free = sym timing::begin_large_free,
+        end_large_free = sym timing::end_large_free,
     )
 }

@@ -5,18 +5,19 @@ use core::ptr::addr_of_mut;
 use core::sync::atomic::Ordering;
 
 use crate::elf;
+use crate::entry;
 use crate::fallback;
 use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
-use crate::marks;
 use crate::own;
 use crate::passages;
 use crate::record::{self, Mode};
 use crate::rings;
-use crate::slots::SLOTS;
+use crate::slots::{self, SLOTS, Slot};
 use crate::system::{self, ObjectInfo};
 use crate::thread::thread;
+use crate::timing;
 
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
@@ -85,9 +86,13 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     1
 }
 
-/// Fills the slot of a function, and keeps errno. If calls are counted, creates the record if there
-/// is none.
-pub extern "C" fn resolve(index: usize) {
+/// Fills the slot of a function that was called for the first time.
+pub extern "C" fn resolve_slot(slot: *const Slot) {
+    resolve(slots::index(slot));
+}
+
+/// Fills the slot of a function, and keeps errno. Creates the record if there is none.
+fn resolve(index: usize) {
     // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc, so
     // it is restored below.
     let errno = unsafe { *system::__errno_location() };
@@ -108,6 +113,7 @@ fn fill(index: usize) {
             slot.counted_next.store(stand_in, Ordering::Relaxed);
             slot.served.store(stand_in, Ordering::Relaxed);
             slot.next.store(stand_in, Ordering::Release);
+            slot.enter(entry::testing(index, record::mode()));
         }
     }
 }
@@ -137,18 +143,23 @@ fn bind(index: usize, found: &Found) {
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
-    // glibc's internal calls, such as the call to `malloc` in `getline`, count as calls of the
-    // program. So glibc's slots have an empty range of callers. When calls are sampled, the range
-    // includes every caller, so that all calls take the shorter path.
+    // glibc's internal calls, such as the call to `malloc` in `strdup`, count as calls of the
+    // program. So glibc's slots have an empty range of callers. If calls are recorded, the entry
+    // point does not test the callers at all: no function of glibc passes a call on by a jump to
+    // another one that is recorded. Nor does it test them if it records none of their calls.
     let own = (&raw const *slot) as usize;
-    let (low, span, next) = match () {
-        () if in_libc && counter == 0 && marks::is_on() => (0, usize::MAX, counted_next),
-        () if in_libc => (own, 0, found.address),
-        () => (found.low, found.span, found.address),
+    let (low, span) = if in_libc {
+        (own, 0)
+    } else {
+        (found.low, found.span)
     };
     slot.low.store(low, Ordering::Relaxed);
     slot.span.store(span, Ordering::Relaxed);
-    slot.next.store(next, Ordering::Release);
+    slot.next.store(found.address, Ordering::Release);
+    slot.enter(match mode {
+        Mode::Recording if in_libc || counted_next == found.address => counted_next,
+        _ => entry::testing(index, mode),
+    });
 }
 
 /// Records which object serves a function, and returns the function's counter; 0 if its calls are
@@ -231,6 +242,8 @@ pub unsafe extern "C" fn after_fork() {
     let errno = unsafe { *system::__errno_location() };
     own::begin_image();
     thread().renew_samples();
+    // A forked process begins without processor time.
+    timing::begin_process(0);
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
             let offset = slot

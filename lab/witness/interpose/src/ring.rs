@@ -1,10 +1,10 @@
 //! Rings: shared memory through which recorded calls reach the collector. The library and the
 //! collector both compile this file.
 //!
-//! Every thread writes into its own ring, which only the collector reads. One instruction reserves
-//! an entry, so a signal handler that allocates takes the next entry. An entry is valid once its
-//! last word contains the number of the current lap. So an incomplete entry of a killed thread is
-//! never read, and no index has to be published.
+//! Every thread writes into its own ring, which only the collector reads. A thread reserves an
+//! entry in one step, so a signal handler that allocates takes the next entry. An entry is valid
+//! once its last word contains the number of the current lap. So an incomplete entry of a killed
+//! thread is never read, and no index has to be published.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ pub const CONTROL: &str = "recording";
 pub const PREFIX: &str = "ring-";
 
 /// First word of a valid ring.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring04");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring05");
 
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
 pub const ENTRIES: u64 = 1 << 15;
@@ -81,6 +81,8 @@ pub struct Control {
     pub stacks_left_out: AtomicU64,
     /// Number of sampled blocks that were not recorded, because there was no memory to mark them.
     pub left_out: AtomicU64,
+    /// Minimum ticks of a timed call that counts as interrupted. Set before the command starts.
+    pub interrupted: AtomicU64,
 }
 
 /// One recorded operation.
@@ -151,6 +153,8 @@ pub struct Ring {
     pub stacks: AtomicUsize,
     /// Number of the ring, unique in the process.
     pub number: u32,
+    /// Processor time of the process when its program began, in nanoseconds.
+    pub began: u64,
     /// Path of the executable, with a terminating zero.
     pub program: [u8; PATH_BYTES],
     /// Path of the object that serves malloc, with a terminating zero.
@@ -177,11 +181,38 @@ pub struct Timing {
     pub squares: AtomicU64,
     /// Ticks that the recording of these calls took.
     pub recording: AtomicU64,
+    /// Squares of the ticks that the recording of each call took.
+    pub recording_squares: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,
     /// Processor time of the process when it exited, in nanoseconds; 0 unless a thread of this ring
     /// exited the process.
     pub processor_time: AtomicU64,
+    /// Processor time of the process after one of its latest timed calls, in nanoseconds.
+    pub latest_time: AtomicU64,
+    /// Calls that request or free a large block, which are not in the sums above.
+    pub large: LargeTiming,
+}
+
+/// Sums over the calls of a ring's threads that request or free a large block. Each of them is
+/// timed, unless a sandbox forbids it. Sums of times are signed numbers in two's complement.
+#[repr(C)]
+pub struct LargeTiming {
+    /// Number of calls, timed or not.
+    pub calls: AtomicU64,
+    /// Number of calls in the sums.
+    pub timed: AtomicU64,
+    /// Ticks of the processor's counter in the allocator.
+    pub ticks: AtomicU64,
+    /// Nanoseconds of the thread's processor time in the allocator, for calls that were timed by
+    /// it.
+    pub nanoseconds: AtomicU64,
+    /// Ticks that the recording took, for calls that were timed by ticks.
+    pub recording_ticks: AtomicU64,
+    /// Nanoseconds of processor time that the recording took, for all other calls.
+    pub recording_nanoseconds: AtomicU64,
+    /// Number of timed calls that were interrupted, and are not in the sums.
+    pub interrupted: AtomicU64,
 }
 
 /// A word in its own cache line. The thread writes `reserved` and the collector writes `taken`, so
@@ -204,9 +235,9 @@ impl Ring {
         #[cfg(target_arch = "x86_64")]
         {
             let mut index = number;
-            // SAFETY: the word belongs to this ring. Only one thread writes it, so a single
-            // instruction excludes that thread's signal handlers. A locked instruction would cost
-            // three times as much.
+            // SAFETY: the word belongs to this ring. A signal handler cannot interrupt a single
+            // instruction. Only one thread writes the word, so the instruction need not be locked,
+            // which would cost three times as much.
             unsafe {
                 core::arch::asm!(
                     "xadd qword ptr [{word}], {index}",

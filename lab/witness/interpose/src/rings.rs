@@ -16,6 +16,7 @@ use crate::own::{
 use crate::ring::{CONTROL, Control, Event, FAR, LONG, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::system;
 use crate::thread::{Thread, thread};
+use crate::timing;
 use crate::waiting::wait;
 
 /// Path of the object that serves malloc. Written before the first ring is created.
@@ -77,6 +78,7 @@ pub fn begin() {
             kernel::unmap(page, 4096);
         }
         begin_image();
+        timing::begin_process(kernel::processor_time());
     }
 }
 
@@ -125,16 +127,32 @@ pub unsafe extern "C" fn before_fork() {
 /// While only one thread allocates, its ring gives the order of the calls. Then up to [`REUSES`]
 /// later calls reuse a reading, until the next beat of the collector, unless blocks are sampled.
 #[inline]
-pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
+pub fn stamp(read: fn() -> u64) -> u64 {
     let thread = thread();
+    if !thread.ring.get().is_null() && thread.reuses.get() > 0 {
+        // SAFETY: a thread gets a ring after both mappings were made, and they are never unmapped.
+        let (own, control) = unsafe {
+            (
+                &*OWN.load(Ordering::Acquire),
+                &*SHARED.load(Ordering::Acquire),
+            )
+        };
+        // Relaxed: an old beat only makes a time earlier.
+        let beat = control.beat.load(Ordering::Relaxed);
+        if own.state() == ALONE && thread.beat.get() == beat {
+            thread.reuses.set(thread.reuses.get() - 1);
+            return thread.stamp.get();
+        }
+    }
+    fresh_stamp(thread, read)
+}
+
+/// Returns a time stamp that does not reuse a reading.
+#[inline(never)]
+fn fresh_stamp(thread: &Thread, read: fn() -> u64) -> u64 {
     // Relaxed: an old beat only makes a time earlier.
     let beat = control().map_or(0, |control| control.beat.load(Ordering::Relaxed));
-    let is_alone = state() == ALONE;
-    if is_alone && thread.reuses.get() > 0 && thread.beat.get() == beat {
-        thread.reuses.set(thread.reuses.get() - 1);
-        return thread.stamp.get();
-    }
-    let may_reuse = is_alone && control::sample_bytes() == 0;
+    let may_reuse = state() == ALONE && control::sample_bytes() == 0;
     thread.reuses.set(if may_reuse { REUSES } else { 0 });
     thread.beat.set(beat);
     thread
@@ -146,26 +164,74 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
 /// Writes an event into the ring of the calling thread.
 #[inline]
 pub fn push(event: Event) {
+    let Event {
+        stamp,
+        size,
+        address,
+        code,
+    } = event;
     let thread = thread();
-    // Check the state before the ring is used: in a forked child, the ring of the parent's thread
-    // is not mapped.
+    let is_near = stamp.wrapping_sub(thread.base.get()) <= FAR;
+    // The order matters: in a forked child, the ring of the parent's thread is not mapped.
+    if thread.ring.get().is_null() || state() == NEW || size >= LONG || !is_near {
+        return push_rarely(stamp, size, address, code);
+    }
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    let ring = unsafe { &*thread.ring.get() };
+    let index = ring.reserve(1);
+    if index >= thread.limit.get() {
+        return write_late(index, stamp, size, address, code);
+    }
+    ring.write(index, event);
+}
+
+// The arguments of the cold functions are numbers. A reference to an event would make each call
+// store the event on the stack.
+
+/// Writes an event of a thread that has no ring yet, or an event whose time or size does not fit
+/// into its entry.
+#[cold]
+#[inline(never)]
+extern "C" fn push_rarely(stamp: u64, size: u64, address: u64, code: u8) {
+    let thread = thread();
     if (thread.ring.get().is_null() || state() == NEW) && !open() {
         return;
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
     let ring = unsafe { &*thread.ring.get() };
-    if event.size >= LONG || event.stamp.wrapping_sub(thread.base.get()) > FAR {
+    if size >= LONG || stamp.wrapping_sub(thread.base.get()) > FAR {
+        let event = Event {
+            stamp,
+            size,
+            address,
+            code,
+        };
         return push_in_full(thread, ring, event);
     }
-    let index = ring.reserve(1);
-    if index >= thread.limit.get() && !wait(ring, index) {
-        return;
+    write_late(ring.reserve(1), stamp, size, address, code);
+}
+
+/// Writes an event into the reserved entry with this index, which may not be free yet.
+#[cold]
+#[inline(never)]
+extern "C" fn write_late(index: u64, stamp: u64, size: u64, address: u64, code: u8) {
+    let thread = thread();
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    let ring = unsafe { &*thread.ring.get() };
+    if index < thread.limit.get() || wait(ring, index) {
+        ring.write(
+            index,
+            Event {
+                stamp,
+                size,
+                address,
+                code,
+            },
+        );
     }
-    ring.write(index, event);
 }
 
 /// Writes an event whose time or size does not fit into its entry.
-#[cold]
 fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
     // One reservation for all three entries, so that no entry of a signal handler comes between
     // them.
@@ -273,6 +339,9 @@ fn begin_process() -> Option<()> {
             // fork is unknown.
             thread().renew_samples();
             thread().forked.set(IMAGE.load(Ordering::Relaxed));
+            if !is_child_of_vfork() {
+                timing::begin_process(0);
+            }
         }
         NAMESPACE.store(namespace(), Ordering::Relaxed);
     }
@@ -354,6 +423,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).forked = thread().forked.get();
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
         (*ring).number = number;
+        (*ring).began = timing::began();
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();

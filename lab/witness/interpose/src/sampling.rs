@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::calls::{Call, Deed, asked, deed};
 use crate::control;
+use crate::large::LARGE;
 use crate::marks;
 use crate::recording::{Returned, push_freed, push_returned, returned};
 use crate::ring::{Event, code};
@@ -13,7 +14,7 @@ use crate::sample::{self, Points};
 use crate::slots;
 use crate::stack::{self, Registers};
 use crate::system::fenced_ticks;
-use crate::timing;
+use crate::timing::{self, LargeClock};
 use crate::unwinding::{CONTINUE_UNWIND, failed_call};
 
 /// A call that may be recorded, as the passages lay it out on the stack.
@@ -26,7 +27,7 @@ pub struct SampledCall {
     points: Points,
     /// The caller's frame pointer.
     pub frame_pointer: usize,
-    /// The processor's counter before the call, if it is timed; otherwise 0.
+    /// Time before the call, if it is timed: see [`timing::TimedCall::began`]; otherwise 0.
     began: u64,
     /// Address to which the call returns. The caller's stack begins above this word.
     pub return_address: usize,
@@ -60,20 +61,38 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
     }
     // When blocks are sampled, few calls pass here, so none of them is timed.
     let is_timed = !samples && timing::count();
-    call.began = if is_timed { fenced_ticks() } else { 0 };
+    let large = LargeClock::for_size(requested(call)).filter(|_| !samples);
+    call.began = match large {
+        Some(clock) => clock.begin_if_allowed(),
+        None if is_timed => fenced_ticks(),
+        None => 0,
+    };
     call.points.any || (call.frees && matches!(deed(index), Deed::Resizes(_)))
 }
 
 /// Records the effect of a call that has returned `result`, and returns `result`.
 pub extern "C" fn after(call: &SampledCall, result: usize) -> usize {
-    match call.began {
-        0 => record(call, result),
-        began => timing::end(began, || record(call, result)),
+    match (call.began, requested(call)) {
+        (0, _) => _ = record(call, result),
+        (began, size) if size >= LARGE => timing::end_large(began, size, || record(call, result)),
+        (began, _) => timing::end(began, || _ = record(call, result)),
     }
     result
 }
 
-fn record(call: &SampledCall, result: usize) {
+/// Returns the number of bytes that a call requests.
+fn requested(call: &SampledCall) -> u64 {
+    match deed(slots::index(call.call.slot)) {
+        Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) => {
+            asked(size, &call.call.arguments)
+        }
+        Deed::Frees | Deed::Nothing => 0,
+    }
+}
+
+/// Records a call that has returned `result`. Returns the address of the block that it made; 0 if
+/// it made none.
+fn record(call: &SampledCall, result: usize) -> usize {
     let index = slots::index(call.call.slot);
     let recorded = returned(index, &call.call, result).and_then(|returned| match returned.block {
         0 => without_block(call, returned),
@@ -86,12 +105,13 @@ fn record(call: &SampledCall, result: usize) {
             call.frees.then(|| returned.freed_only())
         }
     });
-    if let Some(returned) = recorded {
+    recorded.map_or(0, |returned| {
         if call.points.stack && (returned.block != 0 || returned.size != 0) {
             push_stack(call, &returned);
         }
         push_returned(index, &call.call, &returned);
-    }
+        returned.block
+    })
 }
 
 /// Marks a recorded block, so that its free is recorded. Returns false if the block cannot be

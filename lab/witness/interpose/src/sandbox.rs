@@ -12,7 +12,7 @@ use crate::kernel::{
     self,
     number::{PRCTL, SECCOMP},
 };
-use crate::own::is_child_of_vfork;
+use crate::own::{is_child_of_vfork, is_sandboxed, pid};
 use crate::rings;
 use crate::system;
 use crate::thread::thread;
@@ -176,10 +176,13 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Clears the parent thread's record that its child of vfork entered a sandbox.
+/// Clears the parent thread's records that its child of vfork entered a sandbox, and that it gained
+/// or lost the right to read the counter.
 extern "C" fn after_vfork(result: isize) -> c_long {
-    // A child of vfork that calls vfork itself may be in a sandbox of its own.
-    if !is_child_of_vfork() {
+    // A child of vfork that calls vfork itself may be in a sandbox of its own. It then has a ring,
+    // so its process has an ID.
+    let is_free = pid() == 0 && !is_sandboxed();
+    if is_free || !is_child_of_vfork() {
         thread().has_sandboxed_child.set(false);
         clock::ask_again();
     }

@@ -1,13 +1,14 @@
 //! Functions to which each entry point passes its calls.
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use crate::entry::unresolved;
 use crate::layout::FUNCTIONS;
 
 /// Targets, callers and counter of one entry point. Its assembly depends on the order of the
-/// fields.
-#[repr(C)]
+/// fields. The fields up to `after` share a cache line.
+#[repr(C, align(64))]
 pub struct Slot {
     /// Function that receives calls that are not counted; 0 until the slot is filled.
     pub next: AtomicUsize,
@@ -22,6 +23,11 @@ pub struct Slot {
     /// Function that receives counted calls: the one in `next`, or a passage that follows or
     /// records them.
     pub counted_next: AtomicUsize,
+    /// Code to which the entry point jumps: it finds the function that serves the calls, or tests
+    /// the caller, or is the passage of a function whose callers are not tested.
+    pub first: AtomicPtr<()>,
+    /// The function that serves the calls.
+    pub served: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,
     /// In recording mode: the function that records a call after it has returned, or 0.
@@ -30,8 +36,9 @@ pub struct Slot {
     /// frame of a timed call contains the address of its slot plus [`TIMED`]. From that address,
     /// the offset of `after` leads to this field.
     pub timed_after: AtomicUsize,
-    /// The function that serves the calls.
-    pub served: AtomicUsize,
+    /// In recording mode: the function that records a call for a large block after it has returned.
+    /// The frame of such a call contains the address of its slot plus twice [`TIMED`].
+    pub large_after: AtomicUsize,
 }
 
 impl Slot {
@@ -39,12 +46,19 @@ impl Slot {
     pub fn target(&self) -> usize {
         self.served.load(Ordering::Relaxed)
     }
+
+    /// Sets the code to which the entry point jumps. Publishes all other fields.
+    pub fn enter(&self, first: usize) {
+        self.first.store(first as *mut (), Ordering::Release);
+    }
 }
 
 /// Distance of `timed_after` from `after` in bytes.
 pub const TIMED: usize = offset_of!(Slot, timed_after) - offset_of!(Slot, after);
 
-/// Distance in bytes between the starts of two consecutive slots.
+const _: () = assert!(offset_of!(Slot, large_after) == offset_of!(Slot, after) + 2 * TIMED);
+
+/// Distance of two slots in bytes.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
 /// Returns the index in [`FUNCTIONS`] of the function with this slot.
@@ -60,9 +74,11 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         span: AtomicUsize::new(0),
         counter: AtomicUsize::new(0),
         counted_next: AtomicUsize::new(0),
+        first: AtomicPtr::new(unresolved as *const () as *mut ()),
+        served: AtomicUsize::new(0),
         before: AtomicUsize::new(0),
         after: AtomicUsize::new(0),
         timed_after: AtomicUsize::new(0),
-        served: AtomicUsize::new(0),
+        large_after: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];

@@ -100,6 +100,24 @@ pub fn fenced_ticks() -> u64 {
     }
 }
 
+/// Returns the minimum ticks of a call that counts as interrupted: about 0.4 ms at 2.6 GHz.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn interrupted() -> u64 {
+    1 << 20
+}
+
+/// Returns the minimum ticks of a call that counts as interrupted: 0.4 ms.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub fn interrupted() -> u64 {
+    const PER_SECOND: u64 = 2500;
+    let frequency: u64;
+    // SAFETY: reading the counter's frequency has no side effects.
+    unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency, options(nomem, nostack)) };
+    frequency / PER_SECOND
+}
+
 /// Returns the processor's counter, after all earlier instructions have completed.
 #[cfg(target_arch = "aarch64")]
 pub fn fenced_ticks() -> u64 {

@@ -91,13 +91,13 @@ pub fn thread() -> &'static Thread {
 fn thread_address() -> *const Thread {
     let address;
     // SAFETY: the instructions only read the variable's offset from the thread pointer, and that
-    // pointer.
+    // pointer. Both stay the same while the thread runs, as if no memory was read.
     unsafe {
         core::arch::asm!(
             "mov {address}, qword ptr [rip + heapdrome_last@GOTTPOFF]",
             "add {address}, qword ptr fs:[0]",
             address = out(reg) address,
-            options(nostack, pure, readonly),
+            options(nostack, pure, nomem),
         );
     }
     address
@@ -108,7 +108,7 @@ fn thread_address() -> *const Thread {
 fn thread_address() -> *const Thread {
     let address;
     // SAFETY: the instructions only read the variable's offset from the thread pointer, and that
-    // pointer.
+    // pointer. Both stay the same while the thread runs, as if no memory was read.
     unsafe {
         core::arch::asm!(
             "adrp {address}, :gottprel:heapdrome_last",
@@ -117,7 +117,7 @@ fn thread_address() -> *const Thread {
             "add {address}, {address}, {pointer}",
             address = out(reg) address,
             pointer = out(reg) _,
-            options(nostack, pure, readonly),
+            options(nostack, pure, nomem),
         );
     }
     address

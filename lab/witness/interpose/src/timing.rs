@@ -5,31 +5,39 @@
 //! calls. Equal distances could keep step with a loop of the program, and would neglect short-lived
 //! threads. The time of a call is the difference of two readings of the processor's counter,
 //! without the time that the readings take.
+//!
+//! Calls that request or free a [large](crate::large) block are all timed, and have sums of their
+//! own. They are rare and slow, so a sample that misses them would show too little time. Huge
+//! blocks may take longer than an interruption. Their calls are timed by the processor time of the
+//! thread, which passes only while the thread runs.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::Call;
 use crate::clock;
+use crate::control;
 use crate::exponential::{distance, random};
 use crate::kernel;
+use crate::large::{self, HUGE, LARGE};
 use crate::own::{NEW, is_sandboxed, state};
 use crate::ring::Timing;
-use crate::system::fenced_ticks;
+use crate::slots::TIMED;
+use crate::system::{fenced_ticks, ticks};
 use crate::thread::{Thread, thread};
 
 /// Mean number of recorded calls per timed call. Timing a call takes about as long as recording
 /// four others.
 const PERIOD: f64 = 256.0;
 
-/// Number of ticks from which a timed call counts as interrupted: about 0.4 ms at 2.6 GHz. Most
-/// longer calls were interrupted, so they are left out.
-const INTERRUPTED: u64 = 1 << 20;
+/// Processor time of the process when its program began, in nanoseconds.
+static BEGAN: AtomicU64 = AtomicU64::new(0);
 
 /// A timed call, as [`record`](crate::recording_passages::record) lays it out on the stack.
 #[repr(C)]
 pub struct TimedCall {
     pub call: Call,
-    /// The processor's counter before the call.
+    /// Time before the call: the processor's counter, or the thread's processor time in
+    /// nanoseconds if the block is huge.
     pub began: u64,
 }
 
@@ -40,6 +48,20 @@ pub struct TimedFree {
     began: u64,
     /// Counter after the free was recorded, and before the allocator was called.
     recorded: u64,
+}
+
+/// Decides whether a call that requests `size` bytes is timed. Returns the offset to add to the
+/// call's slot: 0 if it is not timed, [`TIMED`] if it is to be timed, and twice that if it requests
+/// a large block and its time has begun.
+pub extern "C" fn choose(call: &mut TimedCall, size: u64) -> usize {
+    match LargeClock::for_size(size) {
+        Some(clock) => {
+            call.began = clock.begin_if_allowed();
+            if call.began == 0 { 0 } else { 2 * TIMED }
+        }
+        None if is_timed() => TIMED,
+        None => 0,
+    }
 }
 
 /// Draws the distance to the next timed call of this thread. Returns whether to time the current
@@ -127,19 +149,207 @@ fn note(span: &Span) {
     // Exclude the time for which the thread slept, because the processor time of the process does
     // not include it.
     let recording = span.recording.wrapping_sub(thread.slept.get());
-    // Relaxed: the collector reads the sums after the process has ended. Additions are atomic,
-    // because a signal handler may be timed as well.
-    let add = |sum: &AtomicU64, more: u64| sum.fetch_add(more, Ordering::Relaxed);
-    if span.call.max(recording).max(span.reading) >= INTERRUPTED {
+    if span.call.max(recording).max(span.reading) >= control::interrupted() {
         add(&timing.interrupted, 1);
         return;
     }
-    // The difference may be negative. If it were counted as zero, the sum would be too large.
+    // The differences may be negative. If they were counted as zero, the sums would be too large.
     let time = span.call.wrapping_sub(span.reading) as i64;
+    let recording = recording.wrapping_sub(span.reading) as i64;
     add(&timing.calls, 1);
     add(&timing.ticks, time as u64);
     add(&timing.squares, (time * time) as u64);
-    add(&timing.recording, recording.wrapping_sub(span.reading));
+    add(&timing.recording, recording as u64);
+    add(&timing.recording_squares, (recording * recording) as u64);
+    note_processor_time(timing);
+}
+
+/// Records the processor time of the process now and then, because it may end without calling
+/// [`end_process`].
+fn note_processor_time(timing: &Timing) {
+    /// Number of interruptions between two readings: about 2 ms.
+    const PERIOD: u64 = 5;
+    /// The processor's counter at the latest reading.
+    static NOTED: AtomicU64 = AtomicU64::new(0);
+    let now = ticks();
+    // Relaxed: if two threads read the time, the collector takes the later one.
+    if now.wrapping_sub(NOTED.load(Ordering::Relaxed)) > PERIOD * control::interrupted()
+        && !is_sandboxed()
+    {
+        NOTED.store(now, Ordering::Relaxed);
+        timing
+            .latest_time
+            .store(kernel::processor_time(), Ordering::Relaxed);
+    }
+}
+
+fn add(sum: &AtomicU64, more: u64) {
+    // Relaxed: the sums publish no other memory. Additions are atomic, because a signal handler may
+    // be timed as well.
+    sum.fetch_add(more, Ordering::Relaxed);
+}
+
+/// Clock by which the calls for a large block are timed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum LargeClock {
+    /// The processor's counter, because reading it is cheaper.
+    Ticks = 1,
+    /// Processor time of the thread in nanoseconds.
+    Thread = 2,
+}
+
+impl LargeClock {
+    /// Returns the clock for a block of this size; `None` if it is not large.
+    #[inline]
+    pub fn for_size(size: u64) -> Option<Self> {
+        match size {
+            HUGE.. => Some(Self::Thread),
+            LARGE.. => Some(Self::Ticks),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the calling thread may read the clock.
+    fn is_allowed(self) -> bool {
+        match self {
+            Self::Ticks => clock::may_read(),
+            Self::Thread => !is_sandboxed(),
+        }
+    }
+
+    /// Begins the time of a call. Returns 0, and counts the call, if it cannot be timed.
+    pub fn begin_if_allowed(self) -> u64 {
+        if self.is_allowed() {
+            return self.begin();
+        }
+        count_large();
+        0
+    }
+
+    /// Begins the time of a call.
+    fn begin(self) -> u64 {
+        thread().slept.set(0);
+        self.read()
+    }
+
+    fn read(self) -> u64 {
+        match self {
+            Self::Ticks => fenced_ticks(),
+            Self::Thread => kernel::thread_time(),
+        }
+    }
+}
+
+/// Runs `record`, which records a call that has returned, and returns the address of the large
+/// block that the call made; 0 if it made none. Counts the time of the call, which began at
+/// `began`, and the time of `record`.
+pub fn end_large(began: u64, size: u64, record: impl FnOnce() -> usize) {
+    let Some(clock) = LargeClock::for_size(size) else {
+        return;
+    };
+    let ended = clock.read();
+    let reading = clock.read().wrapping_sub(ended);
+    let block = record();
+    note_large(
+        clock,
+        &Span {
+            call: ended.wrapping_sub(began),
+            recording: clock.read().wrapping_sub(ended),
+            reading,
+        },
+    );
+    if block != 0 {
+        large::set(block, size);
+    }
+}
+
+/// A free of a large block.
+#[repr(C)]
+pub struct LargeFree {
+    began: u64,
+    /// The clock: a [`LargeClock`]; 0 if the free is not timed.
+    clock: u64,
+}
+
+/// Begins the time of a call that frees the large block at `address`.
+pub extern "C" fn begin_large_free(free: &mut LargeFree, address: usize) {
+    let clock = match large::take(address) {
+        true => LargeClock::Thread,
+        false => LargeClock::Ticks,
+    };
+    (free.began, free.clock) = match clock.is_allowed() {
+        true => (clock.begin(), clock as u64),
+        false => (0, 0),
+    };
+}
+
+/// Counts the time of a free of a large block that has returned.
+pub extern "C" fn end_large_free(free: &LargeFree) {
+    let clock = match free.clock {
+        0 => return count_large(),
+        clock if clock == LargeClock::Thread as u64 => LargeClock::Thread,
+        _ => LargeClock::Ticks,
+    };
+    let ended = clock.read();
+    let reading = clock.read().wrapping_sub(ended);
+    note_large(
+        clock,
+        &Span {
+            call: ended.wrapping_sub(free.began),
+            recording: reading,
+            reading,
+        },
+    );
+}
+
+/// Counts a call for a large block that is not timed.
+fn count_large() {
+    if let Some(timing) = of_thread(thread()) {
+        add(&timing.large.calls, 1);
+    }
+}
+
+/// Adds a call for a large block to the sums. Its recording includes the readings, because each
+/// such call has them.
+fn note_large(clock: LargeClock, span: &Span) {
+    let thread = thread();
+    let Some(timing) = of_thread(thread) else {
+        return;
+    };
+    let large = &timing.large;
+    add(&large.calls, 1);
+    // The first reading began before the call's time, and the last one ends after `recording`.
+    let recording = span.recording.wrapping_add(2 * span.reading);
+    let time = span.call.wrapping_sub(span.reading);
+    match clock {
+        LargeClock::Ticks => {
+            let recording = recording.wrapping_sub(thread.slept.get());
+            if span.call.max(recording) >= control::interrupted() {
+                add(&large.interrupted, 1);
+                return;
+            }
+            add(&large.ticks, time);
+            add(&large.recording_ticks, recording);
+        }
+        LargeClock::Thread => {
+            add(&large.nanoseconds, time);
+            add(&large.recording_nanoseconds, recording);
+        }
+    }
+    add(&large.timed, 1);
+}
+
+/// Records the processor time of the process at the beginning of its program: an executed program
+/// begins with that of the program before it.
+pub fn begin_process(processor_time: u64) {
+    // Relaxed: no other thread of the process runs.
+    BEGAN.store(processor_time, Ordering::Relaxed);
+}
+
+/// Returns the processor time of the process when its program began, in nanoseconds.
+pub fn began() -> u64 {
+    BEGAN.load(Ordering::Relaxed)
 }
 
 /// Records the processor time of a process that is about to exit. If a process ends otherwise, only
@@ -148,7 +358,7 @@ pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())
     {
-        // Relaxed: the collector reads the time after the process has ended.
+        // Relaxed: the word publishes no other memory.
         timing
             .processor_time
             .store(kernel::processor_time(), Ordering::Relaxed);

@@ -55,6 +55,29 @@ fn sizes_live_bytes_and_frees_by_other_threads_are_counted() {
 }
 
 #[test]
+fn a_failed_resize_by_another_thread_is_no_free() {
+    let bench = Bench::new();
+    let source = r#"
+        #include <pthread.h>
+        #include <stdlib.h>
+        void *block;
+        void *resize(void *data) {
+            for (int i = 0; i < 1000; i++) if (realloc(block, (size_t)1 << 60)) exit(1);
+            return data;
+        }
+        int main() {
+            pthread_t thread;
+            block = malloc(100);
+            pthread_create(&thread, 0, resize, 0);
+            pthread_join(thread, 0);
+            free(block);
+        }"#;
+    let program = bench.c("refused", source, &["-pthread"]);
+    let seen = follow(&bench, &system(), &[&program]);
+    assert!(seen.frees < 20 && seen.freed_by_others < 10, "{seen:?}");
+}
+
+#[test]
 fn a_forked_child_has_the_live_blocks_of_its_parent() {
     let bench = Bench::new();
     let source = r#"
@@ -208,7 +231,7 @@ fn time_in_calls_is_estimated_and_leaves_out_the_programs_own() {
 }
 
 #[test]
-fn huge_pages_are_seen_when_a_process_ends() {
+fn huge_pages_are_seen_when_a_program_ends() {
     let modes = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     if modes.is_ok_and(|modes| modes.contains("[never]")) {
         println!("no huge pages here: nothing can be seen");
@@ -219,15 +242,18 @@ fn huge_pages_are_seen_when_a_process_ends() {
         #include <stdlib.h>
         #include <string.h>
         #include <sys/mman.h>
+        #include <unistd.h>
         int main(int n, char **a) {
             void *p;
             posix_memalign(&p, 2 << 20, 16 << 20);
             if (madvise(p, 16 << 20, atoi(a[1]) ? MADV_HUGEPAGE : MADV_NOHUGEPAGE)) return 0;
             memset(p, 1, 16 << 20);
+            if (atoi(a[1]) == 2) execl("/bin/true", "true", (char *)0);
         }"#;
     let program = bench.c("huge", source, &[]);
     let huge = |mode: &str| follow(&bench, &system(), &[&program, mode]).huge_at_end_bytes;
     assert_eq!(huge("0"), 0);
     // The kernel provides fewer huge pages if memory is fragmented.
     assert!(huge("1") >= 2 << 20);
+    assert!(huge("2") >= 2 << 20, "an exec ended the program");
 }

@@ -33,9 +33,10 @@ impl<P: Pages> Heaps<P> {
         if epoch == 0 {
             return;
         }
-        // When a pass gives memory back, this function is called again. With a short decay time,
-        // another epoch may have passed by then. Acquire: pairs with the release below, so that
-        // passes do not overlap.
+        // This flag keeps passes from overlapping. A pass that gives memory back calls this
+        // function again, and with a short decay time, another epoch may have passed by then.
+        // Acquire: pairs with the release below, so that this pass sees the effects of the last
+        // one.
         if self.ticking.swap(true, Acquire) {
             return;
         }
@@ -78,7 +79,8 @@ impl<P: Pages> Heaps<P> {
     }
 
     /// Empties the heaps that ended threads left with blocks in an earlier epoch and that no thread
-    /// has taken over since. If `all` is true, also empties those of this epoch.
+    /// has taken over since. If `all` is true, also empties those of this epoch. The remaining
+    /// heaps then count as left in an earlier epoch.
     fn empty_unclaimed(&self, all: bool) {
         loop {
             let Some(heap) = self.list.lock().take_kept(all) else {
@@ -91,8 +93,8 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().age_kept();
     }
 
-    /// Gives all blocks of an ended thread's heap back to their slabs, and discards the slots of
-    /// its magazines.
+    /// Gives all blocks of the heap of an ended or ending thread back to their slabs, and discards
+    /// the slots of its magazines.
     #[cold]
     pub(super) fn empty(&self, heap: HeapRef) {
         for (class, magazine) in heap.magazines() {

@@ -43,7 +43,7 @@ impl<P: Pages> Heaps<P> {
     }
 
     /// Before a new mapping of `units` becomes resident, returns up to the same amount of idle
-    /// memory to the system. The mapped block itself cannot use that memory.
+    /// memory to the system, because the mapped block cannot use that memory.
     pub fn before_mapping(&self, units: Units) {
         self.give_back_until(|pool| pool.excess() >= units);
         self.memory().purge_for(units, None);

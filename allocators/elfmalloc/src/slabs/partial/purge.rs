@@ -144,7 +144,7 @@ impl Slab {
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks
-        // that were freed since.
+        // that were freed since, so these count as idle.
         let (idle, purged, enough) = match drawn {
             Drawn::SinceLook => (least, self.purged.get(), WORTH),
             Drawn::BeforeLook => (self.free.get(), 0, 1),

@@ -17,7 +17,8 @@ use crate::units::amount::Units;
 const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
-    /// Purges the free pages of slabs that were idle throughout the epoch.
+    /// Purges the pages of free blocks that were idle throughout the epoch, in slabs in which
+    /// enough blocks were idle.
     #[cold]
     pub fn purge_idle_slabs(&self) {
         self.each_bin(|bin| {
@@ -32,7 +33,7 @@ impl<P: Pages> Shards<P> {
         });
     }
 
-    /// Purges all pages that lie entirely within free blocks of partial slabs. Returns whether
+    /// Purges all pages that lie entirely within free blocks and may be resident. Returns whether
     /// pages were purged.
     #[cold]
     pub fn purge_all_slabs(&self) -> bool {
@@ -96,7 +97,8 @@ impl<P: Pages> Shards<P> {
                 index += 1;
             }
             let start = (first * size).next_multiple_of(page);
-            // The bytes behind the last block are resident, too, if they lie in a huge page.
+            // The bytes behind the last block are resident, too, if they lie in a huge page. So a
+            // purge of the last block includes them.
             let end = if index == blocks {
                 Units::of_slab(class).bytes()
             } else {

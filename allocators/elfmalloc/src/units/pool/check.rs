@@ -3,11 +3,11 @@
 use super::Pool;
 
 impl Pool {
-    /// Asserts that the pool's counts match its maps.
+    /// Asserts that the pool's counts match its maps, and that every dirty unit is free.
     ///
     /// # Panics
     ///
-    /// If they do not match.
+    /// If a count does not match, or a dirty unit is not free.
     pub fn check(&self) {
         let (mut free, mut dirty, mut committed) = (0, 0, 0);
         for arena in &self.arenas[..self.count] {

@@ -1,0 +1,56 @@
+//! Remembers the addresses of large blocks, so that the calls that free them are timed.
+//!
+//! Each address has one place, which the latest large block at it takes. A block that has lost its
+//! place is freed like a small one.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Minimum size of a large block in bytes. Every call that requests or frees one is timed: these
+/// calls are rare, and much slower than others.
+pub const LARGE: u64 = 64 << 10;
+
+/// Minimum size of a huge block in bytes. A call that makes or frees one may take longer than an
+/// interruption.
+pub const HUGE: u64 = 1 << 20;
+
+/// Odd factor by which an address is multiplied to find its place. Assembly uses it, too.
+pub const FACTOR: u32 = 0x61c8_8647;
+
+/// Number of bits by which the product of 32 bits is shifted to find the place.
+pub const SHIFT: u32 = 23;
+
+const PLACES: usize = 1 << (u32::BITS - SHIFT);
+
+/// No address. It differs from 0, which `free` often gets.
+const NONE: usize = 1;
+
+/// Addresses of large blocks. Assembly reads them.
+pub static PLACES_OF_LARGE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(NONE) }; PLACES];
+
+/// Addresses of huge blocks.
+static PLACES_OF_HUGE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(NONE) }; PLACES];
+
+fn place(address: usize) -> usize {
+    ((address as u32).wrapping_mul(FACTOR) >> SHIFT) as usize
+}
+
+/// Remembers a large block of this size.
+pub fn set(address: usize, size: u64) {
+    // Relaxed: the program hands the block from one thread to another. A stale address only makes
+    // a free count as that of a large block.
+    PLACES_OF_LARGE[place(address)].store(address, Ordering::Relaxed);
+    if size >= HUGE {
+        PLACES_OF_HUGE[place(address)].store(address, Ordering::Relaxed);
+    }
+}
+
+/// Forgets a large block. Returns whether it is huge.
+pub fn take(address: usize) -> bool {
+    PLACES_OF_LARGE[place(address)].store(NONE, Ordering::Relaxed);
+    let huge = &PLACES_OF_HUGE[place(address)];
+    let is_huge = huge.load(Ordering::Relaxed) == address;
+    if is_huge {
+        huge.store(NONE, Ordering::Relaxed);
+    }
+    is_huge
+}
