@@ -1,6 +1,7 @@
 //! Execution of the steps of a recipe.
 
 use std::cell::RefCell;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use heapdrome_packages::{Cache, ChildError, Job, last_lines};
@@ -267,7 +268,8 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder with its contents. configure and make write into the copy.
+/// Copies a folder with its contents. The copies are writable, also of read-only files, because
+/// configure and make change them.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;
@@ -278,9 +280,17 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
             copy_folder(&path, &copy)?;
         } else {
             std::fs::copy(&path, &copy).map_err(FileError::of("copy", &path))?;
+            make_writable(&copy).map_err(FileError::of("make writable", &copy))?;
         }
     }
     Ok(())
+}
+
+/// Lets the owner write a file.
+fn make_writable(file: &Path) -> std::io::Result<()> {
+    let mut permissions = std::fs::metadata(file)?.permissions();
+    permissions.set_mode(permissions.mode() | 0o200);
+    std::fs::set_permissions(file, permissions)
 }
 
 #[cfg(test)]
@@ -311,5 +321,22 @@ mod tests {
             std::fs::read_to_string(to.join("a/b/c")).expect("readable"),
             "text"
         );
+    }
+
+    #[test]
+    fn a_copy_of_a_read_only_file_is_writable_and_stays_executable() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let from = folder.path().join("from");
+        std::fs::create_dir(&from).expect("writable");
+        std::fs::write(from.join("configure"), "text").expect("writable");
+        let set = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(from.join("configure"), mode)
+        };
+        set(0o555).expect("its mode can be set");
+        let to = folder.path().join("to");
+        copy_folder(&from, &to).expect("can be copied");
+        let copied = std::fs::metadata(to.join("configure")).expect("a copy");
+        assert_eq!(copied.permissions().mode() & 0o777, 0o755);
     }
 }
