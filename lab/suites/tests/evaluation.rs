@@ -3,6 +3,7 @@
 mod made_up;
 
 use heapdrome_schema::{Collection, Holds};
+use heapdrome_statistics::ratio_of_means;
 use heapdrome_suites::{Suite, evaluate, present_name, rename};
 use made_up::{Row, collection, member, suite};
 
@@ -253,6 +254,25 @@ fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
         small(),
     );
     assert_eq!(verdict(&test, &open).0, Holds::Undecided);
+}
+
+/// The claim reads three degradations and compares three times. Both together spend 5%.
+#[test]
+fn degradations_and_comparisons_share_the_error_probability() {
+    let test = format!("{{ fastest-is-closest = {{ {BETWEEN} }} }}");
+    let [large, small] = [2.0, 1.0].map(|value| around(value, 0.1));
+    let races = sized(
+        [large.clone(), against(6.0, 0.1), against(8.0, 0.1)],
+        [small.clone(), around(1.0, 0.1), around(1.0, 0.1)],
+    );
+    let found = ratio_of_means(&large, &small, 1.0 - 0.025 / 3.0);
+    let found = found.expect("an interval").scaled(0.5);
+    let told = format!(
+        "libc {:.3} ({:.3} to {:.3})",
+        found.estimate, found.low, found.high
+    );
+    let (_, because) = verdict(&test, &races);
+    assert!(because.contains(&told), "{told} in: {because}");
 }
 
 #[test]

@@ -9,6 +9,10 @@ use crate::claim::{EVERYONE, Sizes};
 use crate::entrants::{ALPHA, Span, available, compare, figure_of};
 use crate::tables::{degradation, interval};
 
+/// Error probability of the degradations, and of the comparisons of times. Together they spend
+/// [`ALPHA`].
+const HALF: f64 = ALPHA / 2.0;
+
 /// An entrant, with its name in the registry and its degradation.
 struct Measured<'a> {
     name: String,
@@ -50,7 +54,7 @@ pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Hol
         return (Holds::Undecided, why);
     }
     let comparisons = measured.len() * (measured.len() - 1) / 2;
-    let rule = Rule::new(ALPHA, comparisons);
+    let rule = Rule::new(HALF, comparisons);
     let slower = |one: &Measured<'_>, other: &Measured<'_>| {
         let names = [one.allocator, other.allocator];
         let found = compare(both[0], &rule, names, "wall_s", Span::Whole);
@@ -90,7 +94,7 @@ fn because(measured: &[Measured<'_>], fastest: &[&Measured<'_>]) -> String {
 /// Returns the document's available entrants whose degradation has an interval.
 fn all<'a>(suite: &'a Suite, both: [&Member; 2], ratio: f64) -> Vec<Measured<'a>> {
     let (here, _) = available(suite, &[EVERYONE.to_owned()]);
-    let confidence = 1.0 - ALPHA / here.len().max(1) as f64;
+    let confidence = 1.0 - HALF / here.len().max(1) as f64;
     let measured = |(entrant, allocator): &(&'a crate::Entrant, &'a str)| {
         Some(Measured {
             name: entrant.name.clone(),
