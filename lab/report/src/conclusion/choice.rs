@@ -10,6 +10,9 @@ use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
+/// First of heapdrome's own arguments in a race of a suite.
+const SUITE: &str = "suite";
+
 /// The entrant that a race recommends, with alternatives.
 pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
@@ -34,9 +37,7 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // Outside suites, an entrant leaves the race early only if it was shown to be worse, so it
-        // is not an equal.
-        let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
+        let others = equals.filter(|one| !one.is(rival) && !is_beaten(sheet, one));
         others.copied().collect::<Vec<Rival<'a>>>()
     };
     let best = best(&good, gain)?;
@@ -52,6 +53,13 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
         rival,
         gain,
     })
+}
+
+/// Returns whether an entrant left the race early because it had been shown to be worse. In a
+/// suite, an entrant leaves once its targets are decided, whether it is worse or not.
+fn is_beaten(sheet: &Sheet<'_>, rival: &Rival<'_>) -> bool {
+    let is_of_suite = sheet.result.asked.first().is_some_and(|word| word == SUITE);
+    rival.entrant.decided_after.is_some() && !is_of_suite
 }
 
 /// Returns the candidate with the smallest product of time and memory, among those shown to use
