@@ -70,25 +70,27 @@ pub fn find(
     }
 }
 
-/// Returns the result so far of the race `name`; `None` if there is no such race, or if it is
-/// running. Among the races with a complete round that belong to no sweep or suite, [`LATEST`]
-/// means the one whose journal was written last.
+/// Returns the result so far of the race `name`; `None` if there is no such race. Among the races
+/// with a complete round that are not running and belong to no sweep or suite, [`LATEST`] means the
+/// one whose journal was written last.
 ///
 /// # Errors
-/// When the race cannot be opened.
+/// When the race is running, or cannot be opened.
 pub fn kept(
     name: &str,
     engine: &Engine,
     origin: ReadOrigin,
 ) -> Result<Option<RaceResult>, Failure> {
-    let is_it = |race: &RaceSummary| match name {
-        LATEST => race.rounds > 0 && origin(&race.plan.asked) == Origin::Race,
-        name => name_of(&race.folder) == name,
+    let races = &engine.folders.races;
+    let is_shown = |race: &RaceSummary| race.rounds > 0 && origin(&race.plan.asked) == Origin::Race;
+    let folder = match name {
+        LATEST => journal::latest(races, is_shown).map(|race| race.folder),
+        name => Some(races.join(name)).filter(|folder| folder.join(journal::FILE_NAME).is_file()),
     };
-    let Some(race) = journal::latest(&engine.folders.races, is_it) else {
+    let Some(folder) = folder else {
         return Ok(None);
     };
-    let mut contest = Contest::resume(&race.folder, engine)?;
+    let mut contest = Contest::resume(&folder, engine)?;
     let ended = match contest.is_finished() {
         true => contest.begin()?.ok_or(Failure::Interrupted),
         false => Err(Failure::Interrupted),

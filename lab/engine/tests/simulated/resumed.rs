@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::failure::Failure;
-use heapdrome_engine::race::{Contest, Interrupted, LATEST, Origin, find, refuse_old_sweep};
+use heapdrome_engine::race::{Contest, Interrupted, LATEST, Origin, find, kept, refuse_old_sweep};
 use heapdrome_measure::launcher::Simulation;
 use heapdrome_schema::{JournalLine, Part, Plan};
 
@@ -110,6 +110,27 @@ fn unfinished(site: &Site) -> (Engine, std::path::PathBuf, String, String) {
     let name = folder.file_name().expect("a name").to_string_lossy();
     let name = name.into_owned();
     (engine, folder, name, site.journal())
+}
+
+#[test]
+fn a_stored_race_that_is_running_is_refused_and_not_unknown() {
+    let site = Site::new();
+    let (engine, folder, name, _) = unfinished(&site);
+    let rounds = |name: &str| {
+        let found = kept(name, &engine, origin).unwrap_or_else(|error| panic!("{error}"));
+        found.map(|result| result.rounds)
+    };
+    assert_eq!([rounds(&name), rounds(LATEST)], [Some(1), Some(1)]);
+    assert_eq!(rounds("none"), None);
+    let running = Contest::resume(&folder, &engine);
+    let refused = kept(&name, &engine, origin).expect_err("it is running");
+    assert!(
+        refused.to_string().contains("another heapdrome"),
+        "{refused}"
+    );
+    assert_eq!(rounds(LATEST), None);
+    drop(running);
+    assert_eq!(rounds(&name), Some(1));
 }
 
 #[test]
