@@ -369,11 +369,7 @@ pub(crate) fn look(watch: &mut Option<Watch>) {
 
 /// Returns whether the plan counts this ending as success.
 pub(crate) fn is_success(plan: &Plan, ending: Ending) -> bool {
-    match ending {
-        Ending::Exited(status) if plan.options.success.is_empty() => status == 0,
-        Ending::Exited(status) => plan.options.success.contains(&status),
-        _ => false,
-    }
+    matches!(ending, Ending::Exited(status) if plan.options.is_success(status))
 }
 
 /// Returns the error for a process that could not be started.

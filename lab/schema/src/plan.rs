@@ -138,8 +138,7 @@ pub struct Options {
     pub masked: Vec<String>,
     /// Number of untimed memory runs for each entrant except the baseline's twin.
     pub memory_runs: u32,
-    /// Exit statuses of the command that count as success. In runs without the witness, an empty
-    /// list stands for 0 alone.
+    /// Exit statuses of the command that count as success; an empty list stands for 0 alone.
     pub success: Vec<i32>,
     /// Whether the race continues even if the entrants do different amounts of work.
     #[serde(default)]
@@ -156,6 +155,16 @@ pub struct Options {
     /// verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replayed>,
+}
+
+impl Options {
+    /// Returns whether this exit status of the command counts as success.
+    pub fn is_success(&self, status: i32) -> bool {
+        match self.success.as_slice() {
+            [] => status == 0,
+            success => success.contains(&status),
+        }
+    }
 }
 
 /// Returns the default for plans of older versions, which judged only wall time.
@@ -217,5 +226,20 @@ impl Plan {
     pub fn baseline(&self) -> usize {
         let place = self.entrants.iter().position(|e| e.role == Role::Baseline);
         place.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_statuses_zero_alone_is_success() {
+        let options = |success: &[i32]| Options {
+            success: success.to_vec(),
+            ..Options::default()
+        };
+        assert!(options(&[]).is_success(0) && !options(&[]).is_success(1));
+        assert!(options(&[1, 3]).is_success(3) && !options(&[1, 3]).is_success(0));
     }
 }

@@ -317,7 +317,7 @@ fn watched_command(plan: &Plan) -> Vec<String> {
 fn ended_well(plan: &Plan, report: &Report) -> bool {
     match report.ending {
         Ending::Exited(_) if plan.options.server.is_some() => true,
-        Ending::Exited(status) => plan.options.success.contains(&status),
+        Ending::Exited(status) => plan.options.is_success(status),
         Ending::Killed(signal) => {
             plan.options.server.is_some() && [libc::SIGTERM, libc::SIGKILL].contains(&signal)
         }

@@ -85,7 +85,7 @@ pub fn succeeds_unwatched(
     let limit = plan.options.timeout.map_or(UNWATCHED_LIMIT, Duration::from);
     let status = helper.run(&plan.command, command, Some(Instant::now() + limit))?;
     let code = status.and_then(|status| status.code());
-    Ok(code.is_some_and(|code| plan.options.success.contains(&code)))
+    Ok(code.is_some_and(|code| plan.options.is_success(code)))
 }
 
 /// Default time limit of the command without the witness.
@@ -142,4 +142,25 @@ impl Helper<'_> {
 
 fn cannot(words: &[String], error: &std::io::Error) -> Failure {
     Failure::Machine(format!("cannot run {}: {error}", words[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_without_statuses_of_success_takes_zero_alone() {
+        let succeeds = |script: &str| {
+            let plan = Plan {
+                command: shell(script),
+                started_in: std::env::temp_dir(),
+                ..Plan::default()
+            };
+            let base = heapdrome_measure::base_environment(&plan);
+            let found = succeeds_unwatched(&plan, &base, &AtomicBool::new(false));
+            found.unwrap_or_else(|error| panic!("{error}"))
+        };
+        assert!(succeeds("exit 0"));
+        assert!(!succeeds("exit 1"));
+    }
 }
