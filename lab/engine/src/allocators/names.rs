@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use heapdrome_packages::FetchError;
-use heapdrome_registry::{Entry, Registry, RegistryError, State};
+use heapdrome_registry::{Entry, Registry, RegistryError, Source, State};
 use heapdrome_schema::Entrant;
 
 use super::{build, failure};
@@ -161,9 +161,9 @@ impl<'a> Names<'a> {
 
     /// Returns the entrants for these names, except `but`. Missing allocators are built, after an
     /// announcement of the expected time. A group member that cannot be built is left out and
-    /// reported. After a failed fetch of sources, all other missing group members are left out,
-    /// too. If no name was given and the whole group `default` is unavailable, the installed
-    /// allocators race.
+    /// reported. After a failed fetch of sources, all other missing group members with sources to
+    /// fetch are left out, too. If no name was given and the whole group `default` is unavailable,
+    /// the installed allocators race.
     ///
     /// # Errors
     /// When a name is unknown, an allocator that was given by its own name is unavailable, or the
@@ -179,7 +179,7 @@ impl<'a> Names<'a> {
         };
         for name in names {
             let by_name = self.asked_by_name(asked, &name);
-            if missing.offline && !by_name && missing.names.contains(&name) {
+            if !by_name && self.is_out_of_reach(&missing, &name) {
                 self.leave_out(&mut ready, &name, "its sources cannot be fetched either");
                 continue;
             }
@@ -204,6 +204,15 @@ impl<'a> Names<'a> {
         }
         self.tell_of_missing(&missing, &mut ready);
         Ok(ready)
+    }
+
+    /// Returns whether an allocator must be built from sources that cannot be fetched. The sources
+    /// of heapdrome's own allocators are embedded.
+    fn is_out_of_reach(&self, missing: &Missing, name: &str) -> bool {
+        let entry = self.registry.find(name);
+        let is_embedded = entry
+            .is_ok_and(|entry| matches!(entry.source, Source::Own { .. } | Source::Carried(_)));
+        missing.offline && !is_embedded && missing.names.iter().any(|one| one == name)
     }
 
     /// Announces the builds whose duration is known, and returns all allocators that must be built.

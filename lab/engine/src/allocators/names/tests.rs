@@ -110,6 +110,22 @@ fn groups_hold_what_is_here_and_what_can_be_had() {
 }
 
 #[test]
+fn a_failed_fetch_leaves_the_embedded_allocators_in_reach() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folders = Folders::below(folder.path()).expect("folders");
+    let engine = Engine::apart(folders, Silent);
+    let registry = engine.registry().expect("a registry");
+    let names = Names::new(&registry, &engine);
+    let all = ["elfmalloc", "elfmalloc-hardened", "mimalloc3", "system"];
+    let mut missing = names.announce(&all.map(str::to_owned));
+    assert_eq!(missing.names, all[..3]);
+    let left = |missing: &Missing| all.map(|name| names.is_out_of_reach(missing, name));
+    assert_eq!(left(&missing), [false; 4]);
+    missing.offline = true;
+    assert_eq!(left(&missing), [false, false, true, false]);
+}
+
+#[test]
 fn a_distributions_old_library_stands_for_no_default_entrant() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = Cache::at(folder.path()).expect("a cache");
