@@ -6,19 +6,23 @@ use std::ptr::null_mut;
 const PAGES: usize = 1024;
 const TRIES: usize = 9;
 
-const PAGE: usize = 4096;
-
-/// Measures the processor time of a page fault that maps an empty page of 4 KiB, in seconds: the
-/// median of several tries. `None` if too few tries could map memory.
+/// Measures the processor time of a page fault that maps an empty small page, in seconds: the
+/// median of several tries. `None` if no try could map memory.
 pub(crate) fn cost() -> Option<f64> {
-    let mut tries: Vec<f64> = (0..TRIES).map_while(|_| once()).collect();
-    tries.sort_by(f64::total_cmp);
-    tries.get(TRIES / 2).copied()
+    // SAFETY: `sysconf` only returns a number.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    median((0..TRIES).map_while(|_| once(page)).collect())
 }
 
-/// Measures the cost in one try. `None` if memory cannot be mapped.
-fn once() -> Option<f64> {
-    let length = PAGES * PAGE;
+/// Returns the middle value, or the higher of two; `None` if there are none.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Measures the cost in one try, with pages of `page` bytes. `None` if memory cannot be mapped.
+fn once(page: usize) -> Option<f64> {
+    let length = PAGES * page;
     // SAFETY: the mapping is new and private to this function. All writes are within `length`, and
     // none follows the `munmap`.
     unsafe {
@@ -33,8 +37,8 @@ fn once() -> Option<f64> {
         // A kernel without huge pages refuses the advice, and uses small pages anyway.
         libc::madvise(start, length, libc::MADV_NOHUGEPAGE);
         let before = processor_time();
-        for page in 0..PAGES {
-            start.cast::<u8>().add(page * PAGE).write_volatile(1);
+        for place in 0..PAGES {
+            start.cast::<u8>().add(place * page).write_volatile(1);
         }
         let spent = processor_time() - before;
         libc::munmap(start, length);
@@ -55,6 +59,14 @@ fn processor_time() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_median_is_that_of_the_tries_that_succeeded() {
+        let of = |tries: &[f64]| super::median(tries.to_vec());
+        assert_eq!(of(&[3.0, 1.0, 9.0, 2.0, 4.0]), Some(3.0));
+        assert_eq!(of(&[2.0]), Some(2.0));
+        assert_eq!(of(&[]), None);
+    }
+
     #[test]
     fn a_page_fault_takes_between_a_tenth_and_a_hundred_microseconds() {
         let cost = super::cost().expect("memory can be mapped");

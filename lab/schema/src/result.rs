@@ -270,7 +270,7 @@ pub struct Machine {
     pub libc: String,
     /// Name and version of the Linux distribution.
     pub distribution: String,
-    /// Processor time of a page fault that maps an empty page of 4 KiB, in seconds, if it was
+    /// Processor time of a page fault that maps an empty small page, in seconds, if it was
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_s: Option<f64>,
