@@ -7,6 +7,7 @@
 mod cost;
 mod words;
 
+use std::io;
 use std::process::ExitCode;
 
 use heapdrome_schema::WorkloadReport;
@@ -20,9 +21,10 @@ const NAME: &str = "heapdrome-runner";
 
 /// Reason why the process ends without a result, with its exit status.
 enum Ending {
-    /// Fault of the allocator, or a failure to measure or to write the result: status 1.
+    /// Fault of the allocator, or a failure to measure: status 1.
     Failed(String),
-    /// Invalid parameters, or resources that the system refuses to the workload itself: status 2.
+    /// Invalid parameters, resources that the system refuses to the workload itself, or a result
+    /// that cannot be written: status 2.
     Refused(String),
 }
 
@@ -30,18 +32,15 @@ enum Ending {
 /// `--cost [PAIRS]` a measurement of the workload's own cost.
 ///
 /// Prints the [`WorkloadReport`] as one line of JSON, or with `--cost` a Markdown table, and
-/// returns 0. On failure it prints one line on standard error and returns 2 for invalid parameters
-/// or refused resources, otherwise 1. The workload short-process starts this program again as its
-/// child.
+/// returns 0. On failure it prints one line on standard error. It returns 2 for invalid parameters,
+/// refused resources or a result that cannot be written, otherwise 1. The workload short-process
+/// starts this program again as its child.
 pub fn main() -> ExitCode {
     let words = companion::words();
     if let Some(outcome) = heapdrome_workloads::child(&words) {
         return companion::end(NAME, outcome);
     }
-    let printed = run(&words).and_then(|line| {
-        let failed = |error| Ending::Failed(format!("cannot write the result: {error}"));
-        companion::print(&line).map_err(failed)
-    });
+    let printed = run(&words).and_then(|line| companion::print(&line).map_err(unwritten));
     let outcome = printed.map_err(|ending| match ending {
         Ending::Failed(reason) => (1, reason),
         Ending::Refused(reason) => (2, reason),
@@ -63,6 +62,11 @@ fn run(words: &[String]) -> Result<String, Ending> {
     }
     let report = report(&parameters, words.heap)?;
     serde_json::to_string(&report).map_err(|error| Ending::Failed(error.to_string()))
+}
+
+/// Returns the ending of a run whose result cannot be written.
+fn unwritten(error: io::Error) -> Ending {
+    Ending::Refused(format!("cannot write the result: {error}"))
 }
 
 /// Decides whether a failure is the fault of the allocator.
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_the_system_denies_is_not_the_allocators_fault() {
+    fn what_the_system_denies_is_not_the_allocators_fault() {
         let denied = Failure::Thread("no".to_owned());
         assert!(matches!(ending(denied), Ending::Refused(_)));
         let null = Failure::NoMemory {
@@ -164,6 +168,8 @@ mod tests {
             requested: 2,
         };
         assert!(matches!(ending(null), Ending::Failed(_)));
+        let full = unwritten(io::ErrorKind::StorageFull.into());
+        assert!(matches!(full, Ending::Refused(_)));
     }
 
     #[test]
