@@ -1,5 +1,6 @@
 //! Steps of a fetch that all registries share.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::child::{ChildError, Job, last_lines};
@@ -52,10 +53,17 @@ impl Fetcher<'_> {
         let (package, program) = (self.package, self.program.to_owned());
         job.run(cache.interrupt()).map_err(|error| match error {
             ChildError::Interrupted => FetchError::Interrupted { package },
-            ChildError::Start { .. } => FetchError::ProgramMissing {
+            ChildError::Start { source, .. } if source.kind() == ErrorKind::NotFound => {
+                FetchError::ProgramMissing {
+                    package,
+                    program,
+                    advice: self.advice.to_owned(),
+                }
+            }
+            ChildError::Start { source, .. } => FetchError::CannotStart {
                 package,
                 program,
-                advice: self.advice.to_owned(),
+                source,
             },
             ChildError::Log { path, source } => FetchError::Cache(CacheError::File {
                 doing: "write",
@@ -69,5 +77,38 @@ impl Fetcher<'_> {
                 log: self.log.to_owned(),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_missing_only_if_it_is_not_there() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cache = Cache::at(&folder.path().join("cache")).expect("a cache");
+        let log = folder.path().join("log");
+        let forbidden = folder.path().join("cargo");
+        std::fs::write(&forbidden, "text").expect("writable");
+        let told = |program: &Path| {
+            let fetcher = Fetcher {
+                package: "demo 1.2.3".to_owned(),
+                program: "cargo",
+                advice: "install Rust",
+                log: &log,
+                telling: |lines| lines.join(" "),
+            };
+            let failed = fetcher.run(Job::new(program, &log), &cache);
+            failed.expect_err("it does not start").to_string()
+        };
+        assert_eq!(
+            told(&folder.path().join("none")),
+            "cannot fetch demo 1.2.3: cargo was not found; install Rust"
+        );
+        assert_eq!(
+            told(&forbidden),
+            "cannot fetch demo 1.2.3: cannot start cargo: Permission denied (os error 13)"
+        );
     }
 }

@@ -44,8 +44,7 @@ pub enum FetchError {
         /// Package, as messages name it.
         package: String,
     },
-    /// The program that fetches or unpacks packages could not be started, usually because it is not
-    /// installed.
+    /// The program that fetches or unpacks packages is not installed.
     #[error("cannot fetch {package}: {program} was not found; {advice}")]
     ProgramMissing {
         /// Package, as messages name it.
@@ -54,6 +53,16 @@ pub enum FetchError {
         program: String,
         /// Remedy, such as a program to install.
         advice: String,
+    },
+    /// The program that fetches or unpacks packages could not be started or waited for.
+    #[error("cannot fetch {package}: cannot start {program}: {source}")]
+    CannotStart {
+        /// Package, as messages name it.
+        package: String,
+        /// Name of the program.
+        program: String,
+        /// Error that the system returned.
+        source: std::io::Error,
     },
     /// The program that fetches or unpacks packages failed.
     #[error(
