@@ -92,7 +92,7 @@ pub enum MeasureError {
         how: String,
     },
     /// The race's folder, or an output file in it, cannot be written or read.
-    #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
+    #[error("cannot use {path}: {source}; the race stops; recorded runs are kept")]
     Scratch {
         /// Path of the file or folder.
         path: PathBuf,
@@ -124,6 +124,18 @@ fn after_colon(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_a_race_that_cannot_be_read_is_not_called_unwritable() {
+        let error = MeasureError::Scratch {
+            path: PathBuf::from("output/stdout"),
+            source: io::ErrorKind::PermissionDenied.into(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "cannot use output/stdout: permission denied; the race stops; recorded runs are kept"
+        );
+    }
 
     #[test]
     fn a_failed_step_says_all_in_one_line() {
