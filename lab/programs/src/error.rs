@@ -116,7 +116,7 @@ pub enum ProgramError {
     ProgramBroken {
         /// Path of the program.
         path: PathBuf,
-        /// Error of starting the program, or the status with which it ended.
+        /// Error of starting the program, the status with which it ended, or the missing version.
         reason: String,
     },
     /// The package could not be fetched.

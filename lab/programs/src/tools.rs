@@ -106,6 +106,9 @@ impl Tool {
         let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
         match lines.find(|line| !line.is_empty()) {
             Some(line) if output.status.success() => Ok(line.to_owned()),
+            _ if output.status.success() => {
+                Err(broken(format!("{} {option} printed no version", self.name)))
+            }
             _ => Err(broken(format!(
                 "{} {option} ended with {}",
                 self.name, output.status
@@ -194,6 +197,12 @@ mod tests {
         let tool = find(&[folder.path().to_owned()]).expect("it is there");
         let message = tool.version("--version").expect_err("it fails").to_string();
         assert!(message.contains("exit status: 7"), "{message}");
+        program(&folder.path().join("g++"), "#!/bin/sh\n");
+        let message = tool.version("--version").expect_err("silent").to_string();
+        assert!(
+            message.contains("g++ --version printed no version"),
+            "{message}"
+        );
         program(
             &folder.path().join("g++"),
             "#!/bin/sh\necho g++ 1.2\necho more\n",
