@@ -158,8 +158,8 @@ fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
 
 /// Formats a factor, such as `1.08x faster (1.06 to 1.10)`.
 fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String {
-    if estimate >= ABSURD {
-        return format!("more than {ABSURD}x {word}");
+    if estimate >= ABSURD_FACTOR {
+        return format!("more than {ABSURD_FACTOR}x {word}");
     }
     let shown = if interval {
         [estimate, low, high]
@@ -211,8 +211,11 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// Factor, and percentage, from which only a lower limit is printed.
-const ABSURD: f64 = 1000.0;
+/// Factor from which only a lower limit is printed.
+const ABSURD_FACTOR: f64 = 1000.0;
+
+/// Percentage from which only a lower limit is printed: a factor of ten.
+const ABSURD_PERCENTAGE: f64 = 1000.0;
 
 /// Names an interval that misses the truth with the probability `alpha`: `95% interval`.
 pub(crate) fn interval_of(alpha: f64) -> String {
@@ -227,7 +230,7 @@ pub(crate) fn fraction(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
         size if !size.is_finite() => "an unknown amount".to_owned(),
-        size if size >= ABSURD => "more than a factor of ten".to_owned(),
+        size if size >= ABSURD_PERCENTAGE => "more than a factor of ten".to_owned(),
         size if size >= 9.95 => format!("{percent:.0}%"),
         size if size >= 0.095 => format!("{percent:.1}%"),
         _ => format!("{percent:.2}%"),
@@ -287,13 +290,14 @@ pub(crate) fn short_number(value: f64) -> String {
     }
 }
 
-/// Formats `value` with up to three significant digits, but with its whole part in full.
+/// Formats `value` with three significant digits, but with its whole part in full and at most nine
+/// decimals.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
         size if size >= 0.0995 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
+        _ => bare_ratio(value),
     }
 }
 

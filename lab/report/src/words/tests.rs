@@ -106,6 +106,10 @@ fn numbers_are_short() {
     assert_eq!(short_number(3500.0), "3.50k");
     assert_eq!(short_number(42.0), "42");
     assert_eq!(short_number(-0.5), "-0.50");
+    assert_eq!(
+        [0.031_42, 0.003_142, 0.000_031_42].map(short_number),
+        ["0.0314", "0.00314", "0.0000314"]
+    );
     assert_eq!(count(1, "process"), "1 process");
     assert_eq!(count(1200, "process"), "1,200 processes");
     assert_eq!(fraction(0.013), "1.3%");
