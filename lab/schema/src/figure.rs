@@ -15,6 +15,9 @@ const PAGE: f64 = 4096.0;
 /// One microsecond in seconds, the resolution of the kernel's processor times.
 const MICROSECOND: f64 = 1e-6;
 
+/// One nanosecond in seconds, the resolution of wall time.
+const NANOSECOND: f64 = 1e-9;
+
 /// Figures that heapdrome itself measures in a race, beginning with wall time. Only untimed memory
 /// runs measure `peak_tree_bytes`.
 pub const COMMON_FIGURES: [&str; 10] = [
@@ -51,9 +54,21 @@ pub fn spoken(figure: &str) -> &str {
 /// unknown or negligible.
 pub fn resolution(figure: &str) -> f64 {
     match figure {
-        "user_s" | "system_s" | "cpu_s" => MICROSECOND,
+        WALL => NANOSECOND,
+        "user_s" | "system_s" | CPU => MICROSECOND,
         "peak_rss_bytes" | "peak_tree_bytes" => PAGE,
         "minor_faults" | "major_faults" | "voluntary_switches" | "involuntary_switches" => 1.0,
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_that_heapdrome_measures_has_a_resolution() {
+        let unknown = COMMON_FIGURES.iter().find(|name| resolution(name) <= 0.0);
+        assert_eq!(unknown, None);
     }
 }

@@ -40,23 +40,14 @@ pub struct Figure {
     pub name: &'static str,
     /// Kind of the figure.
     pub kind: Kind,
-    /// Smallest step of the figure. Smaller differences are invisible.
-    pub resolution: f64,
     /// Function that extracts the figure from a run.
     pub of: fn(&Run) -> f64,
 }
-
-/// Size of a page in bytes, the unit of resident memory.
-const PAGE: f64 = 4096.0;
-
-/// One microsecond in seconds, the resolution of the kernel's processor times.
-const MICROSECOND: f64 = 1e-6;
 
 /// Wall time, the main figure of every race.
 pub const WALL: Figure = Figure {
     name: schema::WALL,
     kind: Kind::Time,
-    resolution: 1e-9,
     of: |run| run.wall.as_seconds(),
 };
 
@@ -66,43 +57,36 @@ pub const FIGURES: [Figure; 8] = [
     Figure {
         name: "user_s",
         kind: Kind::Time,
-        resolution: MICROSECOND,
         of: |run| run.user.as_seconds(),
     },
     Figure {
         name: "system_s",
         kind: Kind::Time,
-        resolution: MICROSECOND,
         of: |run| run.system.as_seconds(),
     },
     Figure {
         name: schema::PEAK_RSS,
         kind: Kind::Amount,
-        resolution: PAGE,
         of: |run| run.peak_rss.as_f64(),
     },
     Figure {
         name: "minor_faults",
         kind: Kind::Amount,
-        resolution: 1.0,
         of: |run| run.minor_faults as f64,
     },
     Figure {
         name: "major_faults",
         kind: Kind::Amount,
-        resolution: 1.0,
         of: |run| run.major_faults as f64,
     },
     Figure {
         name: "voluntary_switches",
         kind: Kind::Amount,
-        resolution: 1.0,
         of: |run| run.voluntary_switches as f64,
     },
     Figure {
         name: "involuntary_switches",
         kind: Kind::Amount,
-        resolution: 1.0,
         of: |run| run.involuntary_switches as f64,
     },
 ];
@@ -111,7 +95,6 @@ pub const FIGURES: [Figure; 8] = [
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,
-    resolution: MICROSECOND,
     of: |run| run.user.as_seconds() + run.system.as_seconds(),
 };
 
@@ -159,7 +142,7 @@ impl<'a> Compared<'a> {
     /// Returns the smallest step of the figure, or 0 if it is unknown.
     pub fn resolution(&self) -> f64 {
         match self {
-            Self::Common(figure) => figure.resolution,
+            Self::Common(figure) => schema::resolution(figure.name),
             Self::Printed(_) => 0.0,
         }
     }
