@@ -311,7 +311,7 @@ impl SuiteArguments {
 /// Arguments of `heapdrome doctor`.
 #[derive(Args, Debug)]
 pub struct DoctorArguments {
-    /// Also check that heapdrome's own memory does not affect what it measures
+    /// Only check that heapdrome's own memory does not affect what it measures
     #[arg(long)]
     pub self_test: bool,
 }
