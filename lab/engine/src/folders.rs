@@ -20,7 +20,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Returns the user's folders. Creates only the cache's folder.
+    /// Returns the user's folders. Creates none of them.
     ///
     /// # Errors
     /// When there is neither a home folder nor variables that name the folders, or the cache is
@@ -44,7 +44,8 @@ impl Folders {
     /// Returns folders below `root`, separate from the user's own.
     ///
     /// # Errors
-    /// When the cache's folder cannot be created.
+    /// When the loader cannot preload libraries from the cache's path, or `root` is relative and
+    /// the current folder is unknown.
     pub fn below(root: &Path) -> Result<Self, Failure> {
         Ok(Self {
             cache: Cache::at(&root.join("cache")).map_err(Failure::machine)?,
