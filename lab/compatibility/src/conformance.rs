@@ -69,6 +69,7 @@ fn say(failure: Option<Failure>) -> bool {
 }
 
 /// Replaces the characters in a text that would break a cell of a Markdown table.
-pub(crate) fn one_line(text: &str) -> String {
+#[must_use]
+pub fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('|', "/")
 }

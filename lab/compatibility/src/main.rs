@@ -129,7 +129,7 @@ fn table(bench: &Bench, allocators: &[&str], chosen: &[&Program]) -> std::io::Re
             well &= !matches!(outcome, Outcome::Failed(_));
             let text = match outcome {
                 Outcome::Passed { proof, .. } => format!("passed: {proof}"),
-                other => other.to_string().replace('\n', " ").replace('|', "/"),
+                other => conformance::one_line(&other.to_string()),
             };
             print!(" {text} |");
         }
