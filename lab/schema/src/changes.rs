@@ -63,14 +63,15 @@ pub struct RacePair {
     pub cell: Option<String>,
     /// Workload or command of the race, for display.
     pub command: Vec<String>,
-    /// Baseline of both races; `None` if their baselines differ, or if a baseline's row is invalid.
+    /// Baseline of both races; `None` if their baselines differ, or if the row of either is
+    /// invalid.
     pub baseline: Option<String>,
     /// Number of rounds of the old race that are compared: its complete rounds, or only those that
     /// every entrant ran, if decided entrants could stop.
     pub old_rounds: u32,
     /// Number of rounds of the new race that are compared.
     pub new_rounds: u32,
-    /// Changes of all figures, allocator by allocator.
+    /// Changes of the compared figures, grouped by allocator.
     pub changes: Vec<Change>,
     /// Differences between the two races: versions, settings, options.
     pub differs: Vec<String>,
@@ -122,8 +123,8 @@ pub struct Changes {
     pub alpha: f64,
     /// Races that both results contain.
     pub pairs: Vec<RacePair>,
-    /// Conditions with their outcomes.
+    /// Conditions of `--fail-if` with their outcomes.
     pub conditions: Vec<Judged>,
-    /// Races that only one of the results contains, or that have no complete round in a result.
+    /// Races that only one of the results contains, or that have no complete round in one of them.
     pub unmatched: Vec<String>,
 }

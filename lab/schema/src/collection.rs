@@ -1,4 +1,5 @@
-//! Races that belong together: a sweep over parameters, or the cells of a suite.
+//! Collections of measurements: sweeps, suites, experiments of the paging lab, misuse, survival
+//! under memory limits, and checks of replays.
 
 mod flat;
 
@@ -60,7 +61,8 @@ pub enum Holds {
 pub struct ClaimResult {
     /// The claim, in heapdrome's own words.
     pub claim: String,
-    /// Part of a published document that makes the claim. In a suite, the suite's name precedes it.
+    /// Part of a published document that makes the claim, such as a section or a figure. In a
+    /// suite, the name of the suite comes before the part.
     pub source: String,
     /// Outcome on this machine.
     pub holds: Holds,
@@ -172,7 +174,7 @@ impl Purpose {
         }
     }
 
-    /// Returns the purpose of experiments that have no results yet.
+    /// Returns the purpose of paging experiments that have no results yet.
     pub fn paging(scale: Scale) -> Self {
         Self::Paging {
             scale,
@@ -199,7 +201,7 @@ pub struct Collection {
     pub heapdrome: String,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
-    /// Request for the collection: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the collection.
     pub asked: Vec<String>,
     /// Name of the suite, or a name such as `sweep jobs and size`, `check of app.trace` or
     /// `survive`.
@@ -222,7 +224,7 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Returns the scale of the run; `None` for a sweep. A check of a replay is always at the usual
+    /// Returns the scale of the run; `None` for a sweep. A check of a replay always has the usual
     /// scale.
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {

@@ -1,4 +1,4 @@
-//! Replays of traces: which claims each speed supports, and how faithful a replay was shown to be.
+//! Kinds of claims that a replay of a trace supports, and the evidence of its fidelity.
 
 use std::fmt::{self, Display};
 
@@ -24,7 +24,7 @@ pub enum ReplaySpeed {
 pub enum Claim {
     /// Speed of the allocator: times, rates, waits, and counters of the processor.
     Throughput,
-    /// The maximum memory at any moment, and the page faults that map it.
+    /// Peak memory, its overhead, and page faults.
     Peak,
     /// Memory over time: purging, decay and idle memory.
     OverTime,
@@ -75,7 +75,7 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed of this name; `None` if there is none.
+    /// Returns the speed with this name, if there is one.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
@@ -223,7 +223,7 @@ pub struct FidelityCheck {
 pub struct Fidelity {
     /// SHA-256 of the trace in hexadecimal.
     pub trace_sha256: String,
-    /// Number of the replayed process in the trace.
+    /// Number of the replayed process, as the trace numbers its processes.
     pub process: u32,
     /// The command with which the replay was compared.
     pub command: Vec<String>,

@@ -18,8 +18,8 @@ const MICROSECOND: f64 = 1e-6;
 /// One nanosecond in seconds, the resolution of wall time.
 const NANOSECOND: f64 = 1e-9;
 
-/// Figures that heapdrome itself measures in a race, beginning with wall time. Only untimed memory
-/// runs measure `peak_tree_bytes`.
+/// Names of figures that heapdrome itself measures in a race, beginning with wall time. Only
+/// untimed memory runs measure `peak_tree_bytes`.
 pub const COMMON_FIGURES: [&str; 10] = [
     WALL,
     CPU,

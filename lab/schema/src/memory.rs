@@ -81,8 +81,8 @@ pub struct MemoryRun {
     pub error: String,
     /// Readings in order, thinned to at most 500. The highest reading is kept.
     pub timeline: Vec<MemorySample>,
-    /// Average of the tree's anonymous memory over time. For a server, the average ends with its
-    /// load.
+    /// Average of the tree's anonymous memory over time. For a server, only the time until the end
+    /// of its load counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average: Option<Bytes>,
     /// Composition of the memory over time, thinned to at most 100 readings. The highest reading is
@@ -96,7 +96,7 @@ pub struct MemoryRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
     /// Memory at the end of the longest idle period, if there was one. For a server with an idle
-    /// time, the memory at the end of that time after its load.
+    /// time, memory at the end of the idle time that follows its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
 }

@@ -10,7 +10,7 @@ use crate::Nanoseconds;
 pub enum UnservedReason {
     /// The program has no dynamic loader, so nothing can be preloaded.
     StaticBinary,
-    /// The kernel runs the program with raised rights, so the loader ignores `LD_PRELOAD`.
+    /// The kernel runs the program with elevated privileges, so the loader ignores `LD_PRELOAD`.
     RaisedRights,
     /// The program or one of its own libraries defines malloc and comes first in symbol lookup.
     BundledAllocator,
@@ -20,8 +20,8 @@ pub enum UnservedReason {
     DeepBind,
     /// The program is for another architecture or word size than the library.
     OtherMachine,
-    /// The loader was asked to preload the library but did not: it is missing, unreadable or for
-    /// another machine.
+    /// The loader was asked to preload the library but did not, because the library is missing,
+    /// unreadable or for another machine.
     NotLoaded,
 }
 
@@ -92,6 +92,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Share of the tree's processor time that the allocator must serve for its row to be valid.
+    /// Minimum share of the tree's processor time, in processes that the allocator serves, for a
+    /// valid row.
     pub const ENOUGH: f64 = 0.9;
 }

@@ -30,8 +30,9 @@ impl EntrantResult {
 
 impl RaceResult {
     /// Truncates samples in round order to the first `least_rounds` rounds, which every entrant
-    /// ran. When decided entrants stop early, the number of later rounds depends on the results so
-    /// far. This dependence would invalidate an interval for a single look.
+    /// ran. Without `least_rounds`, returns all samples. When decided entrants stop early, the
+    /// number of later rounds depends on the results so far. This dependence would invalidate an
+    /// interval for a single look.
     pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
         let least = self.least_rounds.map(usize::try_from);
         samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));

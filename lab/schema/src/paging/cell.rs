@@ -61,7 +61,7 @@ impl std::fmt::Display for Experiment {
     }
 }
 
-/// Resource limits of a child.
+/// Resource limits of a cell's child process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// Memory limit.
@@ -154,7 +154,7 @@ impl PagingCell {
             .filter(|report| report.rejected.is_none())
     }
 
-    /// Returns the values of a figure in every accepted report, in ascending order.
+    /// Returns the values of a figure in the accepted reports, in ascending order.
     pub fn figures(&self, name: &str) -> Vec<f64> {
         let mut figures: Vec<f64> = self
             .sound()
@@ -203,8 +203,8 @@ impl PagingCell {
         self.reports.extend(reports);
     }
 
-    /// Returns remarks for the reader: why the cell was given up, lost or rejected rounds, and the
-    /// remarks of reports. Each remark occurs once.
+    /// Returns remarks for the reader: why the cell was given up or not measured, lost or rejected
+    /// rounds, and the remarks of reports. Each remark occurs once.
     pub fn remarks(&self) -> Vec<String> {
         let ending = self.ending();
         let known = |why: &&String| ending.as_ref().is_some_and(|ending| ending.ends_with(*why));
