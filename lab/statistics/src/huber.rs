@@ -17,7 +17,7 @@ const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 /// Size below which a residual is only a rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Convergence limit of the fit: the largest movement of any effect, as a share of the scale.
+/// Convergence limit of the fit: the largest movement of any effect, as a share of the noise scale.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 
@@ -43,7 +43,8 @@ pub(crate) struct Space {
 }
 
 impl Cells {
-    /// Returns the initial effects, which are medians.
+    /// Returns the fit from which the iteration starts. The effect of an entrant is the median of
+    /// its logarithms, and the effect of a round is the median of the residuals in the round.
     pub(crate) fn start(&self) -> Fit {
         let known = |entrant: usize, round: usize| {
             let place = entrant * self.rounds + round;
@@ -208,7 +209,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Returns the end of the group that begins at `first`.
+    /// Returns the position after the last entrant of the group that begins at `first`.
     fn end(self, first: usize, entrants: usize) -> usize {
         let end = if first == self.first {
             self.end
@@ -235,9 +236,9 @@ mod tests {
     use crate::Rounds;
 
     /// Returns the figures of four entrants in 15 rounds. The logarithm of a figure is the sum of
-    /// an entrant's effect, a round's effect, and noise that repeats every five rounds. The
-    /// logarithm of entrant 2 in round 4 also has `spike`. The first two entrants are the baseline
-    /// and its twin.
+    /// an entrant's effect, a round's effect, and noise that repeats every five rounds. `spike` is
+    /// added to the logarithm of entrant 2 in round 4. The first two entrants are the baseline and
+    /// its twin.
     fn figures(spike: f64) -> Vec<Vec<f64>> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.0];
         let figure = |entrant: usize, round: usize| {

@@ -35,8 +35,8 @@ pub enum Leader {
 }
 
 impl Range {
-    /// Converts the interval of an estimate. `more_is_better` is the better direction of the
-    /// figure.
+    /// Returns the interval of an estimate's ratio, so that values below 1 are better. If larger
+    /// values of the figure are better (`more_is_better`), the interval is inverted.
     pub fn of(estimate: &Estimate, more_is_better: bool) -> Self {
         let Estimate { low, high, .. } = *estimate;
         match more_is_better {
@@ -65,7 +65,7 @@ pub fn is_decided(standing: &Standing, margin: f64) -> bool {
 }
 
 /// Returns the entrant that beats the rival at `place` on every judged figure: the baseline, or
-/// else the first such rival.
+/// else the first such rival. Returns `None` if no entrant does.
 pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     let own = &rivals[place];
     if beats(&vec![Some(BASELINE); own.len()], own) {
@@ -75,8 +75,8 @@ pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     (0..rivals.len()).find(leads).map(Leader::Rival)
 }
 
-/// Returns whether each interval of `one` lies wholly on the better side of the interval of
-/// `other`.
+/// Returns whether each interval of `one` lies wholly below the interval of `other` for the same
+/// figure.
 fn beats(one: &Standing, other: &Standing) -> bool {
     let below = |(one, other): (&Option<Range>, &Option<Range>)| match (one, other) {
         (Some(one), Some(other)) => one.high < other.low,
