@@ -28,7 +28,7 @@ pub enum SuiteError {
         /// Description of the contradiction.
         reason: String,
     },
-    /// No suite has the requested cell.
+    /// No suite has the requested cell, or the requested kind of misuse is unknown.
     #[error("--only {asked}: no such cell; available: {known}")]
     UnknownCell {
         /// Cell that was requested.

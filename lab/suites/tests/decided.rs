@@ -1,5 +1,5 @@
-//! Tests the decided entrants of a running race, and the tables and verdicts of races in which
-//! entrants ran different numbers of rounds.
+//! Tests the decided entrants of a running race, the verdicts and means of races in which entrants
+//! ran different numbers of rounds, and the maximum number of rounds in a form.
 
 mod made_up;
 

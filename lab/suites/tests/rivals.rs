@@ -1,4 +1,5 @@
-//! Tests the tables and targets of one allocator against its rivals, on invented races.
+//! Tests of one allocator against its rivals: tables and targets on invented races, and the races
+//! that a selection contains.
 
 mod made_up;
 

@@ -133,7 +133,7 @@ pub(super) fn shares(
 }
 
 /// Returns one part for each entrant and each race in which it took part. `rule` receives the
-/// number of parts, and returns the function that computes the interval of each.
+/// number of parts, and returns the function that computes the interval of one part.
 fn each<F>(
     suite: &Suite,
     members: &[&Member],
