@@ -10,7 +10,7 @@ use crate::{
     Fidelity, Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult,
 };
 
-/// Scale at which a published setting runs.
+/// Scale of the measurements in a collection, relative to a published setting if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
@@ -25,7 +25,8 @@ pub enum Scale {
 /// One race of a collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
+    /// Cell of the collection that the race fills, such as `rpmalloc/16-1000` in a suite or
+    /// `jobs=2` in a sweep.
     pub cell: String,
     /// Name of the workload or program that the race runs.
     pub workload: String,
@@ -46,7 +47,7 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// The measurements show the claim.
+    /// The measurements show that the claim holds.
     Held,
     /// The measurements contradict the claim.
     NotHeld,
@@ -84,7 +85,7 @@ pub struct Absent {
     pub reason: String,
 }
 
-/// A table made from several races, or a published table of a document.
+/// A table of figures measured here, or a published table of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Title, printed above the table.

@@ -81,7 +81,7 @@ impl ReplaySpeed {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Returns whether a replay at this speed supports a claim.
+    /// Returns whether a replay at this speed supports claims of this kind.
     #[must_use]
     pub fn supports(self, claim: Claim) -> bool {
         match (self, claim) {
@@ -92,7 +92,8 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed to recommend for a claim. A replay at this speed supports the claim.
+    /// Returns the speed to recommend for claims of this kind. A replay at this speed supports
+    /// them.
     #[must_use]
     pub fn of(claim: Claim) -> Self {
         match claim {
@@ -195,7 +196,7 @@ pub enum Agreement {
     Within,
     /// The replay is beyond the limit.
     Miss,
-    /// The program shows nothing that the replay could reproduce.
+    /// The entrants of the program do not differ, so the replay has nothing to reproduce.
     NothingToCompare,
     /// The replay's figures are too noisy for a verdict.
     NotDecided,

@@ -29,7 +29,7 @@ pub enum JournalLine {
     },
     /// An entrant's memory was watched.
     Memory(MemoryRun),
-    /// Every block of an entrant was tracked.
+    /// An untimed run tracked every block of an entrant.
     Evidence {
         /// Position of the entrant in the plan.
         entrant: usize,

@@ -13,8 +13,9 @@ pub struct MemorySample {
     pub anonymous: Bytes,
 }
 
-/// Composition of a process tree's memory at one moment. A page that several processes share counts
-/// in proportion for each. Only in `huge` and `lazily_freed` does it count fully for each.
+/// Composition of a process tree's memory at one moment. In `huge` and `lazily_freed`, a page that
+/// several processes share counts fully for each of them. In all other fields, each process counts
+/// its proportional share of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Time since the start of the run.
@@ -92,7 +93,8 @@ pub struct MemoryRun {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
-    /// Largest image of a process that had the most anonymous memory in the tree at some reading.
+    /// Largest image of a process. Each reading considers only the process with the most anonymous
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
     /// Memory at the end of the longest idle period, if there was one. For a server with an idle

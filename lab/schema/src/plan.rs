@@ -144,7 +144,7 @@ pub struct Options {
     #[serde(default)]
     pub allow_different_work: bool,
     /// Role of the command as it runs today, if the command chooses an allocator itself; `None` if
-    /// it does not race.
+    /// the unchanged command does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
     /// Whether proofs are omitted. If so, nothing shows which object served malloc, and every row
@@ -208,7 +208,8 @@ pub struct Plan {
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Probability of one or more false verdicts on judged figures in the whole race (0.05 is 5%).
+    /// Permitted probability of one or more false verdicts on judged figures in the whole race
+    /// (0.05 is 5%).
     pub alpha: f64,
 }
 

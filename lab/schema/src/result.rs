@@ -1,4 +1,4 @@
-//! Result of a race: JSON schema version 1, described in docs/result-schema.md.
+//! Result of a race, described in docs/result-schema.md.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ pub enum Status {
     Failed,
     /// No proof shows that the entrant's allocator served the command.
     NotServed,
-    /// The entrant exceeded its time limit.
+    /// A run of the entrant exceeded the time limit.
     Timeout,
 }
 
@@ -308,7 +308,7 @@ pub struct RaceResult {
     pub least_rounds: Option<u32>,
     /// Reason for the end of the race; before the end, the state of the race.
     pub ended: String,
-    /// Probability of one or more false verdicts on the judged figures in the whole race.
+    /// Permitted probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,
     /// Machine on which the race ran.
     pub machine: Machine,

@@ -87,7 +87,7 @@ pub struct Run {
     pub voluntary_switches: u64,
     /// Number of times that the scheduler preempted a thread.
     pub involuntary_switches: u64,
-    /// Way in which the command ended.
+    /// Way in which the run ended.
     pub ending: Ending,
     /// SHA-256 of standard output without its masked parts, if outputs are compared.
     pub output: Option<String>,

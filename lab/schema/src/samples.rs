@@ -3,9 +3,9 @@
 use crate::{EntrantResult, RaceResult, Role, Series, Status};
 
 impl EntrantResult {
-    /// Returns the samples of a figure in the order of the rounds; `None` if the row lacks the
-    /// figure or has no finite sample. The figure is one of
-    /// [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that the command or the workload reported.
+    /// Returns the samples of a figure in the order of the runs; `None` if the row lacks the figure
+    /// or has no finite sample. The figure is one of [`COMMON_FIGURES`](crate::COMMON_FIGURES), or
+    /// one that the command or the workload reported.
     pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
         let found = match figure {

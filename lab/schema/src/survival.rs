@@ -14,7 +14,7 @@ pub struct Trial {
     /// Number of times that the runs hit the limit on memory, or the limit on memory and swap
     /// together.
     pub limit_hits: u64,
-    /// Number of processes that were killed because they were out of memory.
+    /// Number of processes that the kernel killed because they were out of memory.
     pub oom_kills: u64,
 }
 

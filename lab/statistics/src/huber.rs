@@ -200,7 +200,7 @@ impl Cells {
 /// A group of entrants that share one effect. Every other entrant has its own effect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups {
-    /// The first entrant of the group.
+    /// Position of the first entrant of the group.
     pub(crate) first: usize,
     /// Position after the last entrant of the group.
     pub(crate) end: usize,

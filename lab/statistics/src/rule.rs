@@ -147,8 +147,8 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 
 impl Rule {
     /// Returns a rule with family-wise error `alpha`, clamped to the range from 1e-6 to 0.5; NaN
-    /// counts as 0.05. `comparisons`, at least 1, is the number of entrants that are compared with
-    /// the baseline.
+    /// counts as 0.05. `comparisons`, at least 1, is the number of comparisons that share this
+    /// error.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {
             0.05

@@ -35,8 +35,9 @@ pub enum Leader {
 }
 
 impl Range {
-    /// Returns the interval of an estimate's ratio, so that values below 1 are better. If larger
-    /// values of the figure are better (`more_is_better`), the interval is inverted.
+    /// Returns the interval of the ratio in `estimate`. If larger values of the figure are better
+    /// (`more_is_better`), returns the interval of the inverse ratio, because values below 1 must
+    /// always be better.
     pub fn of(estimate: &Estimate, more_is_better: bool) -> Self {
         let Estimate { low, high, .. } = *estimate;
         match more_is_better {

@@ -214,9 +214,9 @@ pub enum Test {
     },
     /// Every entrant of `of` catches more kinds of misuse than every entrant of `to`.
     Misuse {
-        /// Entrants by the document's names.
+        /// Entrants that must catch more kinds than those of `to`, by the document's names.
         of: Vec<String>,
-        /// Entrants that each entrant of `of` must surpass.
+        /// Entrants with which each entrant of `of` is compared.
         to: Vec<String>,
     },
     /// No race can decide the claim here.

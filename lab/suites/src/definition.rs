@@ -263,15 +263,15 @@ impl Suite {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// Returns the entrant with this name in the document.
+    /// Returns the entrant with this name in the suite.
     pub fn entrant(&self, name: &str) -> Option<&Entrant> {
         self.entrants.iter().find(|one| one.name == name)
     }
 }
 
 impl Entrant {
-    /// Returns the entrant's name in tables: the document's name, followed by the registry's name
-    /// if it differs.
+    /// Returns the entrant's name in tables: its name in the suite, followed by its name in the
+    /// registry if the two differ.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),

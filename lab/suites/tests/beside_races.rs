@@ -1,4 +1,4 @@
-//! Tests the parts of a suite's report beside the figures of races: instruction counts, misuse,
+//! Tests the parts of a suite's report other than the figures of races: instruction counts, misuse,
 //! listed tables, references to reasons, absent entrants, and remarks.
 
 mod made_up;

@@ -19,7 +19,7 @@ pub enum Experiment {
     Paging,
     /// The paging benchmark at a quarter of its size.
     Heavy,
-    /// Random reads of one working set under several limits.
+    /// Random reads of one working set under several memory limits.
     RatioSweep,
     /// Effect of memory advice on reads.
     Strategies,
@@ -91,7 +91,7 @@ pub struct PagingCell {
     /// Kernel policy for huge pages during the run; `None` leaves the policy unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<String>,
-    /// Reports of all rounds, in order.
+    /// Reports of the rounds, in order, including rejected reports.
     pub reports: Vec<PagingReport>,
     /// Reasons for lost rounds, each in one line. The reason for the round at which the cell was
     /// given up is in `failure` instead.

@@ -19,7 +19,7 @@ pub struct Instructions {
     pub job: Job,
 }
 
-/// One experiment in one process.
+/// Job of one child process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Job {
@@ -116,7 +116,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant in the order of the tables, the bounds first.
+    /// Every variant, the bounds first.
     pub const ALL: [Self; 16] = [
         Self::Clock,
         Self::Preallocated,
@@ -321,8 +321,8 @@ pub struct Burst {
     pub holder: Holder,
     /// Number of threads.
     pub threads: usize,
-    /// Amount of memory that each thread allocates in regions of each size. At least one region is
-    /// allocated.
+    /// Amount of memory that each thread allocates in regions of each size. At least one region of
+    /// each size is allocated.
     pub each: Bytes,
 }
 

@@ -17,9 +17,9 @@ pub(super) enum Found {
         /// Entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
-    /// The claim cannot be decided here.
+    /// Reason why the claim cannot be tested here.
     Untestable(String),
-    /// The races of the claim have not been run.
+    /// Cells of the claim that have not been run, in words.
     NotRun(String),
 }
 

@@ -236,8 +236,8 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// Returns the races in a claim's scope. If there are none, returns evidence: the cells were not
-/// run, or the claim cannot be tested because no race has one of its values.
+/// Returns the races in a claim's scope. If there are none, returns evidence that the cells were
+/// not run, or that the claim cannot be tested because no race has one of its values.
 pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],
