@@ -43,7 +43,7 @@ pub struct Member {
     pub result: RaceResult,
 }
 
-/// Outcome of a published claim on this machine.
+/// Outcome of a published claim or a target on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {

@@ -30,7 +30,7 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Returns the total number of calls.
+    /// Returns the total number of system calls.
     pub fn total(&self) -> u64 {
         self.mmap + self.munmap + self.mremap + self.madvise + self.brk
     }
@@ -39,12 +39,12 @@ impl SystemCalls {
 /// Time that a run spends in calls of the allocator, estimated from timed calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTime {
-    /// Estimated time in all calls of the run, in seconds. It includes page faults within the
-    /// calls.
+    /// Estimated time in all calls of the run, in seconds. This time includes page faults within
+    /// the calls.
     pub spent_s: f64,
-    /// Number of calls in the run.
+    /// Number of allocator calls in the run.
     pub calls: u64,
-    /// Number of timed calls.
+    /// Number of allocator calls that were timed.
     pub timed: u64,
 }
 

@@ -1,9 +1,9 @@
 //! Names of a row's figures, and the resolution of each figure.
 
-/// Name of wall time in a result.
+/// Name in a result of wall time.
 pub const WALL: &str = "wall_s";
 
-/// Name of processor time in a result. It is the sum of user and system time.
+/// Name in a result of processor time, the sum of user and system time.
 pub const CPU: &str = "cpu_s";
 
 /// Name in a result of the peak resident memory of the largest process.

@@ -68,7 +68,7 @@ pub enum JournalLine {
     },
     /// A remark for the readers of the result.
     Remark {
-        /// Text of the remark, which a resumed race does not report again.
+        /// Text of the remark. A resumed race does not report the remark again.
         text: String,
     },
     /// The race has ended.

@@ -80,14 +80,15 @@ pub struct MemoryRun {
     pub method: String,
     /// Memory that the method may miss or count twice.
     pub error: String,
-    /// Readings in order, thinned to at most 500. The highest reading is kept.
+    /// Readings of the anonymous memory in order of time, thinned to at most 500. The reading with
+    /// the most memory is kept.
     pub timeline: Vec<MemorySample>,
     /// Average of the tree's anonymous memory over time. For a server, only the time until the end
     /// of its load counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average: Option<Bytes>,
-    /// Composition of the memory over time, thinned to at most 100 readings. The highest reading is
-    /// kept.
+    /// Composition of the memory over time, thinned to at most 100 readings. The reading with the
+    /// most memory, including swapped memory, is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MemoryParts>,
     /// Method of reading the composition, and its possible errors.

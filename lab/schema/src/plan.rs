@@ -103,8 +103,8 @@ pub struct Options {
     pub prepare: Option<String>,
     /// Shell command that runs after all runs, and after an interrupt.
     pub cleanup: Option<String>,
-    /// Shell command that runs after each successful run. It succeeds if the run's result is
-    /// correct.
+    /// Shell command that runs after each successful run. The command succeeds if the run's result
+    /// is correct.
     pub check: Option<String>,
     /// CPUs to which the command is pinned; empty for all.
     pub pin: Vec<usize>,

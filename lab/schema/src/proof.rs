@@ -58,7 +58,8 @@ pub enum Coverage {
 /// Findings of one unmeasured run under the witness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Part of the command that the allocator served. It determines whether the row is valid.
+    /// Part of the command that the allocator served. This part determines whether the row is
+    /// valid.
     pub coverage: Coverage,
     /// Path of the object that served most of the calls, if it is known.
     pub served_by: Option<String>,
@@ -78,7 +79,7 @@ pub struct Proof {
     pub operator_new: Option<bool>,
     /// Processor time of the process tree.
     pub cpu: Nanoseconds,
-    /// Unserved programs, the greatest share of processor time first.
+    /// Unserved programs, in descending order of their share of the processor time.
     pub unserved: Vec<Unserved>,
     /// Warnings for the reader that do not exclude the row, such as CPython's own allocator.
     pub warnings: Vec<String>,

@@ -125,7 +125,7 @@ impl Cells {
     }
 
     /// Adds the weighted means of the residuals to the effects of the rounds. Returns the largest
-    /// movement.
+    /// movement of a round's effect.
     fn move_rounds(&self, fit: &mut Fit, limit: f64, space: &mut Space) -> f64 {
         let (sums, weights) = (&mut space.sums, &mut space.weights);
         sums.clear();
@@ -152,7 +152,8 @@ impl Cells {
         moved
     }
 
-    /// Updates the effects of the entrants, group by group. Returns the largest movement.
+    /// Updates the effects of the entrants, group by group. Returns the largest movement of an
+    /// entrant's effect.
     fn move_entrants(&self, fit: &mut Fit, limit: f64, groups: Groups) -> f64 {
         let mut moved = 0.0_f64;
         let mut first = 0;

@@ -22,9 +22,9 @@ const MOST_ALIKE: usize = 3;
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
-/// Weight of the first entrant's excess variance. It is above 1 because a few rounds that agree by
-/// chance hide a part of the excess. This weight costs no power, because a clear difference leaves
-/// no excess.
+/// Weight of the first entrant's excess variance. The weight is above 1 because a few rounds that
+/// agree by chance hide a part of the excess. A large weight costs no power, because a clear
+/// difference leaves no excess.
 const WEIGHT_OF_EXCESS: f64 = 4.0;
 
 /// Number of rounds above which the sum is treated as normal, because computing its exact tail

@@ -66,7 +66,7 @@ impl std::fmt::Display for Experiment {
 pub struct Limit {
     /// Memory limit.
     pub memory: Bytes,
-    /// Swap limit, in addition to memory.
+    /// Swap limit, in addition to the memory limit.
     pub swap: Bytes,
     /// Quota of processor time, in processors.
     pub processors: Option<f64>,

@@ -23,7 +23,7 @@ fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
 struct Race {
     /// Estimate of each rival when it left, or after the last round.
     last: Vec<Estimate>,
-    /// Estimates after the rounds that every rival ran.
+    /// Estimate of each rival after the rounds that every rival ran.
     first: Vec<Estimate>,
     /// Number of rivals that were decided after the last round or earlier.
     left: usize,

@@ -45,8 +45,8 @@ impl Part {
     }
 
     /// Returns the distance of the estimate beyond the range, relative to the nearer end, or
-    /// absolute if that end is 0. It is negative inside the range, and infinite for a part without
-    /// an interval.
+    /// absolute if that end is 0. The distance is negative inside the range, and infinite for a
+    /// part without an interval.
     fn excess(&self) -> f64 {
         let Ok(found) = &self.found else {
             return f64::INFINITY;

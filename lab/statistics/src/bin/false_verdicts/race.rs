@@ -243,12 +243,12 @@ fn until_precise(
 /// Changes that a comparison of two races shows although no entrant has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Errs {
-    /// Whether a rival's own time seems to have changed.
+    /// Whether the comparison shows a change of a rival's own time.
     pub itself: bool,
-    /// Whether a rival's ratio to the baseline seems to have changed.
+    /// Whether the comparison shows a change of a rival's ratio to the baseline.
     pub beside: bool,
-    /// Whether a rival's own time and its ratio to the baseline both seem to have changed in the
-    /// same direction. On one machine, `compare` calls this a change.
+    /// Whether the comparison shows, for one rival, changes of its own time and of its ratio to the
+    /// baseline in the same direction. On one machine, `compare` calls this a change.
     pub both: bool,
 }
 

@@ -78,12 +78,12 @@ pub struct TwoRaces {
     pub rivals: usize,
     /// Fraction by which the machine was slower in the second race.
     pub slower: f64,
-    /// Comparisons in which a rival's own time seemed to have changed.
+    /// Comparisons that showed a change of a rival's own time.
     pub itself: Rate,
-    /// Comparisons in which a rival's ratio to the baseline seemed to have changed.
+    /// Comparisons that showed a change of a rival's ratio to the baseline.
     pub beside: Rate,
-    /// Comparisons in which a rival's own time and its ratio to the baseline both seemed to have
-    /// changed in the same direction.
+    /// Comparisons that showed, for one rival, changes of its own time and of its ratio to the
+    /// baseline in the same direction.
     pub both: Rate,
 }
 
