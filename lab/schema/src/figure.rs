@@ -1,12 +1,12 @@
 //! Names of a row's figures, and the resolution of each figure.
 
-/// Name in a result of wall time.
+/// Name, in a result, of wall time.
 pub const WALL: &str = "wall_s";
 
-/// Name in a result of processor time, the sum of user and system time.
+/// Name, in a result, of processor time, which is the sum of user and system time.
 pub const CPU: &str = "cpu_s";
 
-/// Name in a result of the peak resident memory of the largest process.
+/// Name, in a result, of the peak resident memory of the largest process.
 pub const PEAK_RSS: &str = "peak_rss_bytes";
 
 /// Size of a page in bytes, the unit of resident memory.

@@ -83,7 +83,7 @@ pub struct Proof {
     pub unserved: Vec<Unserved>,
     /// Warnings for the reader that do not exclude the row, such as CPython's own allocator.
     pub warnings: Vec<String>,
-    /// Hash of everything that the proof depends on. If it changes, the proof is invalid.
+    /// Hash of everything that the proof depends on. If the hash changes, the proof is invalid.
     pub key: String,
     /// Cell of the collection in which the proof was taken, if it was another cell. That cell has
     /// the same program, library and environment, but other parameters, so the numbers of calls do
