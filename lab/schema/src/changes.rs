@@ -22,7 +22,8 @@ pub struct ComparedResult {
 /// interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Estimated ratio, later over earlier: 1.02 is an increase of 2%.
+    /// Estimated ratio of the new figure to the old one, or of a race's figure to that of the first
+    /// race; 1.02 is an increase of 2%.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
     /// Lower end of the confidence interval.
@@ -33,7 +34,7 @@ pub struct Factor {
     pub high: f64,
 }
 
-/// One figure of one allocator in both results.
+/// Change of one figure of one allocator between the two results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Name under which both results list the allocator.
@@ -52,7 +53,8 @@ pub struct Change {
     /// Change of the ratio to the baseline, new over old. `None` for the baseline, and if the
     /// baselines differ, a baseline's row is invalid, or there are too few rounds.
     pub beside_baseline: Option<Factor>,
-    /// Joint verdict of the factors that decide it; `None` if there is no such factor.
+    /// Joint verdict of `itself` and `beside_baseline`, as far as they count; `None` if neither
+    /// counts.
     pub verdict: Option<Verdict>,
 }
 
@@ -63,14 +65,15 @@ pub struct RacePair {
     pub cell: Option<String>,
     /// Workload or command of the race, for display.
     pub command: Vec<String>,
-    /// Baseline of both races; `None` if their baselines differ, or if a baseline's row is invalid.
+    /// Baseline of both races; `None` if their baselines differ, or if the row of either is
+    /// invalid.
     pub baseline: Option<String>,
     /// Number of rounds of the old race that are compared: its complete rounds, or only those that
     /// every entrant ran, if decided entrants could stop.
     pub old_rounds: u32,
     /// Number of rounds of the new race that are compared.
     pub new_rounds: u32,
-    /// Changes of all figures, allocator by allocator.
+    /// Changes of the compared figures, grouped by allocator.
     pub changes: Vec<Change>,
     /// Differences between the two races: versions, settings, options.
     pub differs: Vec<String>,
@@ -114,16 +117,18 @@ pub struct Changes {
     pub old: ComparedResult,
     /// Later result, whose changes are reported.
     pub new: ComparedResult,
-    /// Whether figures were compared directly, because both results describe the same machine.
+    /// Whether both results count as measured on the same machine. Only then are the figures
+    /// themselves compared.
     pub same_machine: bool,
     /// Basis of the verdicts, in words.
     pub rests_on: Vec<String>,
-    /// Probability of one or more false verdicts on one figure, over all allocators and races.
+    /// Permitted probability of one or more false verdicts on one figure, over all allocators and
+    /// races.
     pub alpha: f64,
     /// Races that both results contain.
     pub pairs: Vec<RacePair>,
-    /// Conditions with their outcomes.
+    /// Conditions of `--fail-if` with their outcomes.
     pub conditions: Vec<Judged>,
-    /// Races that only one of the results contains, or that have no complete round in a result.
+    /// Races that only one of the results contains, or that have no complete round in one of them.
     pub unmatched: Vec<String>,
 }

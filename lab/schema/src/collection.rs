@@ -1,4 +1,5 @@
-//! Races that belong together: a sweep over parameters, or the cells of a suite.
+//! Collections of measurements: sweeps, suites, experiments of the paging lab, misuse, survival
+//! under memory limits, and checks of replays.
 
 mod flat;
 
@@ -9,7 +10,7 @@ use crate::{
     Fidelity, Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult,
 };
 
-/// Scale at which a published setting runs.
+/// Scale of the measurements in a collection, relative to a published setting if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
@@ -24,7 +25,8 @@ pub enum Scale {
 /// One race of a collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
+    /// Cell of the collection that the race fills, such as `rpmalloc/16-1000` in a suite or
+    /// `jobs=2` in a sweep.
     pub cell: String,
     /// Name of the workload or program that the race runs.
     pub workload: String,
@@ -41,11 +43,11 @@ pub struct Member {
     pub result: RaceResult,
 }
 
-/// Outcome of a published claim on this machine.
+/// Outcome of a published claim or a target on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// The measurements show the claim.
+    /// The measurements show that the claim holds.
     Held,
     /// The measurements contradict the claim.
     NotHeld,
@@ -60,7 +62,8 @@ pub enum Holds {
 pub struct ClaimResult {
     /// The claim, in heapdrome's own words.
     pub claim: String,
-    /// Part of a published document that makes the claim. In a suite, the suite's name precedes it.
+    /// Part of a published document that makes the claim, such as a section or a figure. In a
+    /// suite, the name of the suite comes before the part.
     pub source: String,
     /// Outcome on this machine.
     pub holds: Holds,
@@ -82,7 +85,7 @@ pub struct Absent {
     pub reason: String,
 }
 
-/// A table made from several races, or a published table of a document.
+/// A table of figures measured here, or a published table of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Title, printed above the table.
@@ -172,7 +175,7 @@ impl Purpose {
         }
     }
 
-    /// Returns the purpose of experiments that have no results yet.
+    /// Returns the purpose of paging experiments that have no results yet.
     pub fn paging(scale: Scale) -> Self {
         Self::Paging {
             scale,
@@ -199,7 +202,7 @@ pub struct Collection {
     pub heapdrome: String,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
-    /// Request for the collection: heapdrome's own arguments.
+    /// Arguments of heapdrome that requested the collection.
     pub asked: Vec<String>,
     /// Name of the suite, or a name such as `sweep jobs and size`, `check of app.trace` or
     /// `survive`.
@@ -222,7 +225,7 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Returns the scale of the run; `None` for a sweep. A check of a replay is always at the usual
+    /// Returns the scale of the run; `None` for a sweep. A check of a replay always has the usual
     /// scale.
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {

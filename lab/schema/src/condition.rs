@@ -23,7 +23,7 @@ pub struct Condition {
     pub value: String,
     /// Severity of the condition for a measurement.
     pub level: Level,
-    /// Meaning for a result, in one sentence.
+    /// Meaning of the condition for a result, in one sentence.
     pub meaning: String,
     /// Exact command or action that fixes the condition, if there is one.
     pub fix: Option<String>,

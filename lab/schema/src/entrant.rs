@@ -21,7 +21,7 @@ pub enum Role {
 /// An allocator with its settings, ready to run: nothing is left to look up or build.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entrant {
-    /// Name under which the entrant was requested, unique within a race.
+    /// Name of the entrant, unique within a race.
     pub name: String,
     /// Role in the race.
     pub role: Role,
@@ -35,7 +35,7 @@ pub struct Entrant {
     pub preload: Vec<PathBuf>,
     /// Environment variables that this entrant sets in addition to `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
-    /// Whether the allocator is hardened: it gives up speed for safety.
+    /// Whether the allocator gives up speed for safety.
     #[serde(default)]
     pub hardened: bool,
     /// Faults of this allocator that matter to a reader of the result.
@@ -53,8 +53,9 @@ pub struct Entrant {
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// Returns the value of the variable `name` for an entrant that sets it to `own`, in a command
-/// whose environment sets it to `given`. The entrant's value replaces the command's. Only glibc's
-/// tunables are merged, and the entrant's value replaces the command's for each tunable.
+/// whose environment sets it to `given`. The entrant's value replaces the command's. Only the value
+/// of `GLIBC_TUNABLES` is merged: the entrant's value replaces the tunables that it sets, and keeps
+/// the others.
 pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
     let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
     let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);
@@ -74,7 +75,8 @@ impl Entrant {
         self.preload.is_empty() && !self.as_is
     }
 
-    /// Returns the environment for commands under this entrant, including `LD_PRELOAD`.
+    /// Returns the environment variables to set for commands under this entrant, including
+    /// `LD_PRELOAD` if the entrant preloads an object.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.settings.clone();
         if !self.preload.is_empty() {

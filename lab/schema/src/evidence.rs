@@ -30,7 +30,7 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Returns the total number of calls.
+    /// Returns the total number of system calls.
     pub fn total(&self) -> u64 {
         self.mmap + self.munmap + self.mremap + self.madvise + self.brk
     }
@@ -39,12 +39,12 @@ impl SystemCalls {
 /// Time that a run spends in calls of the allocator, estimated from timed calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTime {
-    /// Estimated time in all calls of the run, in seconds. It includes page faults within the
-    /// calls.
+    /// Estimated time in all calls of the run, in seconds. This time includes page faults within
+    /// the calls.
     pub spent_s: f64,
-    /// Number of calls in the run.
+    /// Number of allocator calls in the run.
     pub calls: u64,
-    /// Number of timed calls.
+    /// Number of allocator calls that were timed.
     pub timed: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct Evidence {
     pub peak_live_bytes: u64,
     /// Sum of the peaks of all processes. Each peak includes the blocks inherited by fork.
     pub peak_live_of_all_bytes: u64,
-    /// Anonymous memory in huge pages at the end of a program: the maximum over all programs.
+    /// Highest amount of anonymous memory that a program had in huge pages at its end.
     pub huge_at_end_bytes: u64,
     /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,8 +77,8 @@ impl Evidence {
         self.sizes.iter().map(|size| size.blocks).sum()
     }
 
-    /// Returns whether the peak of one process is nearly the sum of all peaks. Only then is that
-    /// peak comparable with the memory of the whole process tree.
+    /// Returns whether the peak of one process is at least 95% of the sum of all peaks. Only then
+    /// can that peak be compared with the memory of the whole process tree.
     pub fn is_of_one_process(&self) -> bool {
         let rest =
             self.peak_live_of_all_bytes - self.peak_live_bytes.min(self.peak_live_of_all_bytes);

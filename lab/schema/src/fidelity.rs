@@ -1,4 +1,4 @@
-//! Replays of traces: which claims each speed supports, and how faithful a replay was shown to be.
+//! Kinds of claims that a replay of a trace supports, and the evidence of its fidelity.
 
 use std::fmt::{self, Display};
 
@@ -24,7 +24,7 @@ pub enum ReplaySpeed {
 pub enum Claim {
     /// Speed of the allocator: times, rates, waits, and counters of the processor.
     Throughput,
-    /// The maximum memory at any moment, and the page faults that map it.
+    /// Peak memory, its overhead, and page faults.
     Peak,
     /// Memory over time: purging, decay and idle memory.
     OverTime,
@@ -75,13 +75,13 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed of this name; `None` if there is none.
+    /// Returns the speed with this name, if there is one.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Returns whether a replay at this speed supports a claim.
+    /// Returns whether a replay at this speed supports claims of this kind.
     #[must_use]
     pub fn supports(self, claim: Claim) -> bool {
         match (self, claim) {
@@ -92,7 +92,8 @@ impl ReplaySpeed {
         }
     }
 
-    /// Returns the speed to recommend for a claim. A replay at this speed supports the claim.
+    /// Returns the speed to recommend for claims of this kind. A replay at this speed supports
+    /// them.
     #[must_use]
     pub fn of(claim: Claim) -> Self {
         match claim {
@@ -195,7 +196,7 @@ pub enum Agreement {
     Within,
     /// The replay is beyond the limit.
     Miss,
-    /// The program shows nothing that the replay could reproduce.
+    /// The entrants of the program do not differ, so the replay has nothing to reproduce.
     NothingToCompare,
     /// The replay's figures are too noisy for a verdict.
     NotDecided,
@@ -223,7 +224,7 @@ pub struct FidelityCheck {
 pub struct Fidelity {
     /// SHA-256 of the trace in hexadecimal.
     pub trace_sha256: String,
-    /// Number of the replayed process in the trace.
+    /// Number of the replayed process, as the trace numbers its processes.
     pub process: u32,
     /// The command with which the replay was compared.
     pub command: Vec<String>,

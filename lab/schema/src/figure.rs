@@ -1,12 +1,12 @@
 //! Names of a row's figures, and the resolution of each figure.
 
-/// Name of wall time in a result.
+/// Name, in a result, of wall time.
 pub const WALL: &str = "wall_s";
 
-/// Name of processor time in a result. It is the sum of user and system time.
+/// Name, in a result, of processor time, which is the sum of user and system time.
 pub const CPU: &str = "cpu_s";
 
-/// Name in a result of the peak resident memory of the largest process.
+/// Name, in a result, of the peak resident memory of the largest process.
 pub const PEAK_RSS: &str = "peak_rss_bytes";
 
 /// Size of a page in bytes, the unit of resident memory.
@@ -18,8 +18,8 @@ const MICROSECOND: f64 = 1e-6;
 /// One nanosecond in seconds, the resolution of wall time.
 const NANOSECOND: f64 = 1e-9;
 
-/// Figures that heapdrome itself measures in a race, beginning with wall time. Only untimed memory
-/// runs measure `peak_tree_bytes`.
+/// Names of figures that heapdrome itself measures in a race, beginning with wall time. Only
+/// untimed memory runs measure `peak_tree_bytes`.
 pub const COMMON_FIGURES: [&str; 10] = [
     WALL,
     CPU,

@@ -13,7 +13,7 @@ use crate::{Collection, RaceResult, SCHEMA};
 /// Reason why a file cannot be read as a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system refuses to read the file.
+    /// The file cannot be opened or read.
     #[error("cannot read {path}: {source}")]
     Unreadable {
         /// Path of the file.
@@ -80,7 +80,7 @@ pub enum Saved {
     Collection(Box<Collection>),
 }
 
-/// Byte order mark of UTF-8, which some editors add to the beginning of a text. It is ignored.
+/// Byte order mark of UTF-8, which some editors add to the beginning of a text. Reading skips it.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns whether a path stands for standard input. A file that is named `-` is read as `./-`.
@@ -181,7 +181,7 @@ fn typed<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ReadError>
 /// Returns a result of any kind as indented JSON that ends with a newline.
 ///
 /// # Errors
-/// When a value cannot be written as JSON, which is not the case for any result.
+/// When a value cannot be written as JSON, which never happens for a result.
 pub fn to_json(result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec_pretty(result)?;
     text.push(b'\n');

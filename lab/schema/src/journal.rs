@@ -29,7 +29,7 @@ pub enum JournalLine {
     },
     /// An entrant's memory was watched.
     Memory(MemoryRun),
-    /// Every block of an entrant was tracked.
+    /// An untimed run tracked every block of an entrant.
     Evidence {
         /// Position of the entrant in the plan.
         entrant: usize,
@@ -38,13 +38,13 @@ pub enum JournalLine {
     },
     /// A timed run ended successfully.
     Run(Box<Run>),
-    /// An entrant left the race.
+    /// An entrant failed and left the race.
     Failed {
         /// Position of the entrant in the plan.
         entrant: usize,
         /// Way in which the run failed.
         ending: Ending,
-        /// Phase of the race, such as `round 3` or `the run under the witness`.
+        /// Last phase of the race in which the entrant took part, such as `round 3`.
         during: String,
         /// Last lines of the run's standard error.
         stderr_tail: String,
@@ -60,15 +60,15 @@ pub enum JournalLine {
         /// Comparisons that were decided, in words.
         because: String,
     },
-    /// New limits that replace those of the plan. They also resume a race that had ended by its old
-    /// limits.
+    /// New limits that replace those of the plan. They also resume a race that ended because of its
+    /// old limits.
     Limits {
         /// Limits that apply from this line on.
         stopping: Stopping,
     },
     /// A remark for the readers of the result.
     Remark {
-        /// Text of the remark, which a resumed race does not report again.
+        /// Text of the remark. A resumed race does not report the remark again.
         text: String,
     },
     /// The race has ended.

@@ -1,7 +1,7 @@
-//! The plain data of a race, and their versioned JSON.
+//! Plain data of races and other measurements, with their versioned JSON.
 //!
-//! This crate starts no process, reads no clock and computes no statistics. Most other crates of
-//! the lab use its types: the measurer writes them, the engine computes results from them, and the
+//! This crate starts no process, reads no clock and infers no verdicts. Most other crates of the
+//! lab use its types: the measurer writes them, the engine computes results from them, and the
 //! exporters print them.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]

@@ -13,8 +13,9 @@ pub struct MemorySample {
     pub anonymous: Bytes,
 }
 
-/// Composition of a process tree's memory at one moment. A page that several processes share counts
-/// in proportion for each. Only in `huge` and `lazily_freed` does it count fully for each.
+/// Composition of a process tree's memory at one moment. In `huge` and `lazily_freed`, a page that
+/// several processes share counts fully for each of them. In all other fields, each process counts
+/// its proportional share of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Time since the start of the run.
@@ -79,24 +80,26 @@ pub struct MemoryRun {
     pub method: String,
     /// Memory that the method may miss or count twice.
     pub error: String,
-    /// Readings in order, thinned to at most 500. The highest reading is kept.
+    /// Readings of the anonymous memory in order of time, thinned to at most 500. The reading with
+    /// the most memory is kept.
     pub timeline: Vec<MemorySample>,
-    /// Average of the tree's anonymous memory over time. For a server, the average ends with its
-    /// load.
+    /// Average of the tree's anonymous memory over time. For a server, only the time until the end
+    /// of its load counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average: Option<Bytes>,
-    /// Composition of the memory over time, thinned to at most 100 readings. The highest reading is
-    /// kept.
+    /// Composition of the memory over time, thinned to at most 100 readings. The reading with the
+    /// most memory, including swapped memory, is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MemoryParts>,
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
-    /// Largest image of a process that had the most anonymous memory in the tree at some reading.
+    /// Largest image of a process. Each reading considers only the process with the most anonymous
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
     /// Memory at the end of the longest idle period, if there was one. For a server with an idle
-    /// time, the memory at the end of that time after its load.
+    /// time, memory at the end of the idle time that follows its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
 }

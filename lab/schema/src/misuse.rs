@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ending;
 
-/// Stage of a misuse program at which the allocator reported the misuse or the program ended.
+/// Stage of a misuse program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseStage {

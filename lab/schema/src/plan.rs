@@ -74,7 +74,7 @@ pub struct Stopping {
     /// memory run that would end later does not start.
     pub max_time: Option<Nanoseconds>,
     /// Whether an entrant stops once all comparisons with it are decided, after at least
-    /// `min_rounds`. The race ends when all comparisons are decided.
+    /// `min_rounds` rounds. If so, the race ends when all comparisons are decided.
     #[serde(default)]
     pub until_decided: bool,
     /// Distance from 1, as a fraction, within which a ratio does not matter (0.02 is 2%). The race
@@ -82,12 +82,12 @@ pub struct Stopping {
     /// distance. `None` if the widths of intervals or the targets end the race instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// Time budget for the rounds if no limit was set.
+    /// Kind of time budget for the rounds, if no limit was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
-/// Settings of each run.
+/// Settings of the runs, and of the judgement of their figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Workload that provides the command, as words quoted for a shell: its name, `--quick` for its
@@ -103,8 +103,8 @@ pub struct Options {
     pub prepare: Option<String>,
     /// Shell command that runs after all runs, and after an interrupt.
     pub cleanup: Option<String>,
-    /// Shell command that runs after each successful run. It succeeds if the run's result is
-    /// correct.
+    /// Shell command that runs after each successful run. The command succeeds if the run's result
+    /// is correct.
     pub check: Option<String>,
     /// CPUs to which the command is pinned; empty for all.
     pub pin: Vec<usize>,
@@ -118,8 +118,8 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Figures read from the command's own output, including those of a workload.
     pub metrics: Vec<Metric>,
-    /// Judged figures, by their names in a result. They share the error probability. They decide
-    /// when an entrant stops and when the race ends.
+    /// Names of the judged figures in a result. These figures share the error probability. They
+    /// decide when an entrant stops and when the race ends.
     #[serde(default = "wall_alone")]
     pub judged: Vec<String>,
     /// Names of those metrics that the workload reports about itself. A run may lack any of them.
@@ -144,7 +144,7 @@ pub struct Options {
     #[serde(default)]
     pub allow_different_work: bool,
     /// Role of the command as it runs today, if the command chooses an allocator itself; `None` if
-    /// it does not race.
+    /// the unchanged command does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
     /// Whether proofs are omitted. If so, nothing shows which object served malloc, and every row
@@ -172,26 +172,26 @@ fn wall_alone() -> Vec<String> {
     vec![WALL.to_owned()]
 }
 
-/// Position of a race in a sweep.
+/// Membership of a race in a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Name of the sweep, equal in all its races.
     pub of: String,
-    /// Identifier of this part, such as `jobs=2`.
+    /// Cell of the race in the sweep, such as `jobs=2`.
     pub cell: String,
 }
 
-/// All data that a race needs. They are the first line of its journal.
+/// All data that a race needs, stored in the first line of its journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Request for the race: heapdrome's own arguments, from `race` on.
+    /// Arguments of heapdrome that requested the race, from `race` on.
     #[serde(default)]
     pub asked: Vec<String>,
     /// Folder in which heapdrome was started.
     pub started_in: PathBuf,
-    /// Sweep that the race is a part of, if any. A sweep is resumed only as a whole.
+    /// Sweep and cell to which the race belongs, if any. A sweep is resumed only as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// Start time of the race, in UTC, as RFC 3339.
@@ -200,15 +200,16 @@ pub struct Plan {
     /// Facts that a reader needs to repeat the race, such as the package that a workload builds.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Entrants. The first is the only baseline.
+    /// Entrants. Only the first is a baseline.
     pub entrants: Vec<Entrant>,
     /// Seed of the order of each round and of every other random draw.
     pub seed: u64,
-    /// Settings of each run.
+    /// Settings of the runs, and of the judgement of their figures.
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Probability of one or more false verdicts on judged figures in the whole race (0.05 is 5%).
+    /// Permitted probability of one or more false verdicts on judged figures in the whole race
+    /// (0.05 is 5%).
     pub alpha: f64,
 }
 

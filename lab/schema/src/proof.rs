@@ -10,7 +10,7 @@ use crate::Nanoseconds;
 pub enum UnservedReason {
     /// The program has no dynamic loader, so nothing can be preloaded.
     StaticBinary,
-    /// The kernel runs the program with raised rights, so the loader ignores `LD_PRELOAD`.
+    /// The kernel runs the program with elevated privileges, so the loader ignores `LD_PRELOAD`.
     RaisedRights,
     /// The program or one of its own libraries defines malloc and comes first in symbol lookup.
     BundledAllocator,
@@ -20,8 +20,8 @@ pub enum UnservedReason {
     DeepBind,
     /// The program is for another architecture or word size than the library.
     OtherMachine,
-    /// The loader was asked to preload the library but did not: it is missing, unreadable or for
-    /// another machine.
+    /// The loader was asked to preload the library but did not, because the library is missing,
+    /// unreadable or for another machine.
     NotLoaded,
 }
 
@@ -58,7 +58,8 @@ pub enum Coverage {
 /// Findings of one unmeasured run under the witness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Part of the command that the allocator served. It determines whether the row is valid.
+    /// Part of the command that the allocator served. This part determines whether the row is
+    /// valid.
     pub coverage: Coverage,
     /// Path of the object that served most of the calls, if it is known.
     pub served_by: Option<String>,
@@ -78,11 +79,11 @@ pub struct Proof {
     pub operator_new: Option<bool>,
     /// Processor time of the process tree.
     pub cpu: Nanoseconds,
-    /// Unserved programs, the greatest share of processor time first.
+    /// Unserved programs, in descending order of their share of the processor time.
     pub unserved: Vec<Unserved>,
     /// Warnings for the reader that do not exclude the row, such as CPython's own allocator.
     pub warnings: Vec<String>,
-    /// Hash of everything that the proof depends on. If it changes, the proof is invalid.
+    /// Hash of everything that the proof depends on. If the hash changes, the proof is invalid.
     pub key: String,
     /// Cell of the collection in which the proof was taken, if it was another cell. That cell has
     /// the same program, library and environment, but other parameters, so the numbers of calls do
@@ -92,6 +93,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Share of the tree's processor time that the allocator must serve for its row to be valid.
+    /// Minimum share of the tree's processor time, in processes that the allocator serves, for a
+    /// valid row.
     pub const ENOUGH: f64 = 0.9;
 }

@@ -19,8 +19,8 @@ impl Redaction {
         Self { folders }
     }
 
-    /// Returns `text` with each known folder replaced, but only where it forms whole path
-    /// components.
+    /// Returns `text` with each known folder replaced by its variable, but only where the folder
+    /// forms whole path components.
     pub fn text(&self, text: &str) -> String {
         let mut result = text.to_owned();
         for (folder, name) in &self.folders {

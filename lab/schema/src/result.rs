@@ -1,4 +1,4 @@
-//! Result of a race: JSON schema version 1, described in docs/result-schema.md.
+//! Result of a race, described in docs/result-schema.md.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ pub const SCHEMA: u32 = 1;
 /// Conclusion of a comparison on one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The interval lies completely below 1, for time.
+    /// The interval lies completely below 1, for wall, processor, user or system time.
     #[serde(rename = "faster")]
     Faster,
-    /// The interval lies completely above 1, for time.
+    /// The interval lies completely above 1, for wall, processor, user or system time.
     #[serde(rename = "slower")]
     Slower,
     /// The interval lies completely below 1, for any figure except wall, processor, user and system
@@ -38,7 +38,8 @@ pub enum Verdict {
     NotJudged,
 }
 
-/// Ratio of an entrant to the baseline on one metric. A ratio below 1 is less than the baseline.
+/// Ratio of an entrant to the baseline on one metric. A ratio below 1 means that the entrant's
+/// figure is less than the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Entrant's figure divided by the baseline's.
@@ -63,13 +64,13 @@ pub struct Comparison {
     pub misses: Vec<Property>,
 }
 
-/// One metric of one entrant over all rounds.
+/// One metric of one entrant over all its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Median of the samples.
     #[serde(deserialize_with = "number_or_null")]
     pub median: f64,
-    /// Every sample, outliers included, in the order of the rounds.
+    /// Every sample, outliers included, in the order of the runs.
     #[serde(deserialize_with = "numbers_or_nulls")]
     pub samples: Vec<f64>,
     /// Positions of outliers in `samples`.
@@ -87,11 +88,11 @@ pub enum Status {
     /// The entrant succeeded, and a proof shows that its allocator served the command. In a race
     /// without proofs, the entrant succeeded.
     Ok,
-    /// The entrant crashed, or its result was wrong.
+    /// A run of the entrant failed, or its result was wrong.
     Failed,
     /// No proof shows that the entrant's allocator served the command.
     NotServed,
-    /// The entrant exceeded its time limit.
+    /// A run of the entrant exceeded the time limit.
     Timeout,
 }
 
@@ -121,12 +122,12 @@ pub struct ProofSummary {
     pub taken_in: Option<String>,
 }
 
-/// Circumstances under which an entrant left the race.
+/// Circumstances of an entrant's failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Way in which the entrant's last run ended.
     pub ending: Ending,
-    /// Phase of the race, such as `round 3`.
+    /// Last phase of the race in which the entrant took part, such as `round 3`.
     pub during: String,
     /// Last lines of the run's standard error.
     pub stderr_tail: String,
@@ -153,7 +154,7 @@ pub enum Output {
 /// One row of a result: an entrant with its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
-    /// Name under which the entrant was requested.
+    /// Name of the entrant, unique within the race.
     pub allocator: String,
     /// Role in the race.
     pub role: Role,
@@ -166,34 +167,34 @@ pub struct EntrantResult {
     pub sha256: Option<String>,
     /// Environment variables that the entrant set in addition to `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
-    /// Whether the allocator is hardened: it gives up speed for safety.
+    /// Whether the allocator gives up speed for safety.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardened: bool,
     /// Known faults of the allocator that may affect the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_faults: Vec<String>,
-    /// Whether the row is valid.
+    /// Validity of the row, with the reason if it is invalid.
     pub status: Status,
     /// Number of rounds after which the entrant stopped because all comparisons with it were
     /// decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_after: Option<u32>,
-    /// Circumstances of the entrant's failure, if it failed.
+    /// Circumstances of the failure, if the entrant failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Finding>,
     /// Summary of the proof, if one was taken.
     pub proof: Option<ProofSummary>,
     /// Result of comparing the entrant's standard output with the baseline's.
     pub output: Output,
-    /// Wall time in seconds.
+    /// Wall time, in seconds.
     pub wall_s: Option<Series>,
-    /// Processor time in user mode in seconds.
+    /// Processor time in user mode, in seconds.
     pub user_s: Option<Series>,
-    /// Processor time in the kernel in seconds.
+    /// Processor time in the kernel, in seconds.
     pub system_s: Option<Series>,
-    /// Peak resident set of the largest process in bytes.
+    /// Peak resident set of the largest process, in bytes.
     pub peak_rss_bytes: Option<Series>,
-    /// Peak anonymous memory of the whole tree in bytes, from untimed runs.
+    /// Peak anonymous memory of the whole process tree, in bytes, from untimed runs.
     pub peak_tree_bytes: Option<Series>,
     /// Page faults without I/O (minor faults).
     pub minor_faults: Option<Series>,
@@ -212,7 +213,7 @@ pub struct EntrantResult {
     /// Memory of the process tree over time, from an untimed run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_timeline: Vec<MemorySample>,
-    /// Average of the tree's anonymous memory over time in bytes, from untimed runs.
+    /// Average anonymous memory of the process tree over time, in bytes, from untimed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average_tree_bytes: Option<Series>,
     /// Composition of the tree's memory over time, from the same run as the timeline.
@@ -226,7 +227,8 @@ pub struct EntrantResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
     /// Memory of the process tree at the end of the longest idle period, from the same run as the
-    /// timeline. For a server with an idle time, the memory at the end of that time after its load.
+    /// timeline. For a server with an idle time, memory at the end of the idle time that follows
+    /// its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
     /// Findings of a run that tracked every block, if there was one.
@@ -249,8 +251,8 @@ pub struct NoiseFloor {
     /// if unknown.
     #[serde(deserialize_with = "number_or_null")]
     pub smallest_difference: f64,
-    /// Smallest difference in each judged figure that the race had an 80% chance to show, as a
-    /// fraction, by the figure's name.
+    /// Smallest difference that the race had an 80% chance to show, as a fraction, for each judged
+    /// figure by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub smallest_by_figure: BTreeMap<String, f64>,
 }
@@ -289,10 +291,10 @@ pub struct RaceResult {
     pub started: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Request for the race: heapdrome's own arguments, from `race` on.
+    /// Arguments of heapdrome that requested the race, from `race` on.
     #[serde(default)]
     pub asked: Vec<String>,
-    /// Settings of each run.
+    /// Settings of the runs, and of the judgement of their figures.
     pub options: Options,
     /// Name of the baseline.
     pub baseline: String,
@@ -306,7 +308,7 @@ pub struct RaceResult {
     pub least_rounds: Option<u32>,
     /// Reason for the end of the race; before the end, the state of the race.
     pub ended: String,
-    /// Probability of one or more false verdicts on the judged figures in the whole race.
+    /// Permitted probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,
     /// Machine on which the race ran.
     pub machine: Machine,

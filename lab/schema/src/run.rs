@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Nanoseconds};
 
-/// Way in which a process ended.
+/// Way in which a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -15,7 +15,7 @@ pub enum Ending {
     Exited(i32),
     /// This signal killed the process.
     Killed(i32),
-    /// The process exceeded its time limit and was killed.
+    /// The run exceeded its time limit and was killed.
     TimedOut,
     /// The `--check` command rejected the result with this exit status.
     CheckFailed(i32),
@@ -65,9 +65,9 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 /// and all other costs are the server's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Number of the round, from 0. Warm-up rounds are not recorded.
+    /// Index of the round, counted from 0. Warm-up rounds are not recorded.
     pub round: u32,
-    /// Position in the round, from 0.
+    /// Position of the run in its round, counted from 0.
     pub position: u32,
     /// Position of the entrant in the plan.
     pub entrant: usize,
@@ -87,7 +87,7 @@ pub struct Run {
     pub voluntary_switches: u64,
     /// Number of times that the scheduler preempted a thread.
     pub involuntary_switches: u64,
-    /// Way in which the command ended.
+    /// Way in which the run ended.
     pub ending: Ending,
     /// SHA-256 of standard output without its masked parts, if outputs are compared.
     pub output: Option<String>,

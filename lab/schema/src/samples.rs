@@ -3,9 +3,9 @@
 use crate::{EntrantResult, RaceResult, Role, Series, Status};
 
 impl EntrantResult {
-    /// Returns the samples of a figure in the order of the rounds; `None` if the row lacks the
-    /// figure or has no finite sample. The figure is one of
-    /// [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that the command or the workload reported.
+    /// Returns the samples of a figure in the order of the runs; `None` if the row lacks the figure
+    /// or has no finite sample. The figure is one of [`COMMON_FIGURES`](crate::COMMON_FIGURES), or
+    /// one that the command or the workload reported.
     pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
         let found = match figure {
@@ -30,8 +30,9 @@ impl EntrantResult {
 
 impl RaceResult {
     /// Truncates samples in round order to the first `least_rounds` rounds, which every entrant
-    /// ran. When decided entrants stop early, the number of later rounds depends on the results so
-    /// far. This dependence would invalidate an interval for a single look.
+    /// ran. Without `least_rounds`, returns all samples. When decided entrants stop early, the
+    /// number of later rounds depends on the results so far. This dependence would invalidate an
+    /// interval for a single look.
     pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
         let least = self.least_rounds.map(usize::try_from);
         samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));

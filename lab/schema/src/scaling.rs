@@ -66,7 +66,8 @@ pub struct SweepResult {
     pub along: String,
     /// Definition of work, in words.
     pub work: String,
-    /// Maximum degradation per processor up to the knee of a curve; 0.25 is 25%.
+    /// Maximum excess over 1 of the degradation per processor, up to the knee of a curve; 0.25 is
+    /// 25%.
     pub share: f64,
     /// Whether the races alternated round by round, so that the rounds of two values form pairs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -14,7 +14,7 @@ pub struct Trial {
     /// Number of times that the runs hit the limit on memory, or the limit on memory and swap
     /// together.
     pub limit_hits: u64,
-    /// Number of processes that were killed because they were out of memory.
+    /// Number of processes that the kernel killed because they were out of memory.
     pub oom_kills: u64,
 }
 
@@ -37,7 +37,7 @@ impl Trial {
 pub struct Multiple {
     /// Factor by which the smallest limit is multiplied.
     pub times: f64,
-    /// The runs under this limit.
+    /// Runs under the multiplied limit.
     pub trial: Trial,
     /// Median time of the runs divided by the median without a limit; `None` if a run did not
     /// finish.
@@ -63,7 +63,7 @@ pub struct Survival {
     pub smallest_bytes: Option<u64>,
     /// Runs under 1, 1.5 and 2 times the smallest limit.
     pub at: Vec<Multiple>,
-    /// Every limit that the search tried, in order.
+    /// One trial for each limit that the search tried, in the order of the search.
     pub trials: Vec<Trial>,
     /// Reason why there is no smallest limit.
     pub failure: Option<String>,
@@ -106,8 +106,8 @@ impl Survival {
             .unwrap_or_default()
     }
 
-    /// Returns one trial for each limit that was tried, in ascending order of the limits. The trial
-    /// under the smallest limit is in `trials` and in `at`.
+    /// Returns one trial for each limit that was tried, in ascending order of the limits. The
+    /// smallest limit is in both `trials` and `at`, so one of its trials is omitted.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {
         let multiples = self.at.iter().map(|at| &at.trial);

@@ -156,8 +156,8 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// Writes an amount in the largest unit in which it is at least 1: with at least three significant
-/// digits, or as a whole number in the smallest unit.
+/// Writes an amount in the largest unit in which it is at least 1. An amount in the smallest unit
+/// is a whole number; any other has at least three significant digits.
 fn scaled(
     out: &mut fmt::Formatter<'_>,
     amount: u64,

@@ -1,4 +1,4 @@
-//! Files that are written completely or not at all.
+//! Writing of files, so that a regular file is replaced completely or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Error, ErrorKind, Write};
@@ -219,8 +219,8 @@ mod tests {
     use super::*;
 
     fn folder() -> tempfile::TempDir {
-        // Keep `.tmp`, the prefix of temporary files, out of the folder's name: a test searches
-        // messages for it.
+        // Keep `.tmp`, the prefix of temporary files, out of the folder's name, because a test
+        // searches messages for it.
         let folder = tempfile::Builder::new().prefix("writing-").tempdir();
         folder.expect("a temporary folder")
     }

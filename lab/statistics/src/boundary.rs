@@ -1,6 +1,7 @@
-//! The sequential boundary: the critical value of a standardised difference at each round. Even
-//! with a look after every round and no last round, the probability of ever crossing the boundary
-//! does not exceed the share of the level that the spending function reaches.
+//! The sequential boundary: the critical value of a standardised difference at each round. If there
+//! is no difference, the probability of ever crossing the boundary does not exceed the share of the
+//! level that the spending function reaches. This holds even with a look after every round and no
+//! last round.
 //!
 //! A spending function (Lan and DeMets 1983) divides the level among the rounds, without a planned
 //! last round. The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal
@@ -18,7 +19,7 @@ const GAUSS: [(f64, f64); 6] = [
     (0.932_469_514_203_152, 0.171_324_492_379_170_4),
 ];
 
-/// Width of one panel of the quadrature, in standard deviations of a step.
+/// Maximum width of one panel of the quadrature, in standard deviations of a step.
 const PANEL: f64 = 2.5;
 
 /// Distance beyond which the normal density counts as zero, in standard deviations of a step.
@@ -97,7 +98,8 @@ impl Boundary {
     }
 }
 
-/// Returns the probability that the next sum lies beyond `limit` in either direction.
+/// Returns the probability that no sum so far has crossed the boundary, and that the next one lies
+/// beyond `limit` in either direction.
 fn crossing(nodes: &[Node], limit: f64) -> f64 {
     // Only sums near zero can cross the boundary on the opposite side.
     let beyond = |node: &Node| {
@@ -112,7 +114,7 @@ fn crossing(nodes: &[Node], limit: f64) -> f64 {
     2.0 * near.map(beyond).sum::<f64>()
 }
 
-/// Returns the density of the next sum at `sum`.
+/// Returns the density of the next sum at `sum`, for sums that have not crossed the boundary yet.
 fn step(nodes: &[Node], sum: f64) -> f64 {
     let start = nodes.partition_point(|node| node.sum < sum - REACH);
     nodes[start..]
@@ -172,7 +174,7 @@ pub fn upper_tail(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns the boundaries of five equally spaced looks at a two-sided level of 5%.
+    /// Returns the critical values of five equally spaced looks at a two-sided level of 5%.
     fn five_looks(spent: fn(usize) -> f64) -> Vec<f64> {
         let mut boundary = Boundary::new(0.05, 1, spent);
         (1..=5).map(|look| boundary.critical(look)).collect()

@@ -36,7 +36,7 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// One race's estimate of the logarithm of a figure.
+/// One race's estimate of the logarithm of a figure, or of its ratio to the baseline.
 struct Side {
     trimmed: Trimmed,
     freedom: f64,

@@ -23,8 +23,8 @@ pub struct Drift {
 /// Tests a series for a monotone trend. Returns `None` with fewer than five samples.
 ///
 /// The p-value uses the normal approximation with continuity correction and a variance corrected
-/// for ties. It assumes independent samples. A slow period that spans several rounds makes small
-/// p-values more frequent, so the trend is a remark on the race, never a verdict.
+/// for ties. The test assumes independent samples. A slow period that spans several rounds makes
+/// small p-values more frequent, so the trend is a remark on the race, never a verdict.
 pub fn drift(values: &[f64]) -> Option<Drift> {
     let points: Vec<(f64, f64)> = values
         .iter()

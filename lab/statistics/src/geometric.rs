@@ -10,7 +10,7 @@ use crate::{Estimate, Interval};
 /// The rounds of different races are independent, so the squares of the errors add up. The degrees
 /// of freedom are those of Welch (1947) and Satterthwaite (1946). The interval is valid for a
 /// single look at the end, unlike the intervals of [`Rule`](crate::Rule), which hold at every
-/// round. It is never narrower than the resolution of the figures allows.
+/// round. The interval is never narrower than the resolution of the figures allows.
 pub fn geometric_mean(ratios: &[Estimate], confidence: f64) -> Option<Interval> {
     let count = ratios.len() as f64;
     let square = |one: &Estimate| one.deviation.powi(2) / one.rounds as f64;

@@ -17,7 +17,7 @@ const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 /// Size below which a residual is only a rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Convergence limit of the fit: the largest movement of any effect, as a share of the scale.
+/// Convergence limit of the fit: the largest movement of any effect, as a share of the noise scale.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 
@@ -43,7 +43,8 @@ pub(crate) struct Space {
 }
 
 impl Cells {
-    /// Returns the initial effects, which are medians.
+    /// Returns the fit from which the iteration starts. The effect of an entrant is the median of
+    /// its logarithms, and the effect of a round is the median of the residuals in the round.
     pub(crate) fn start(&self) -> Fit {
         let known = |entrant: usize, round: usize| {
             let place = entrant * self.rounds + round;
@@ -124,7 +125,7 @@ impl Cells {
     }
 
     /// Adds the weighted means of the residuals to the effects of the rounds. Returns the largest
-    /// movement.
+    /// movement of a round's effect.
     fn move_rounds(&self, fit: &mut Fit, limit: f64, space: &mut Space) -> f64 {
         let (sums, weights) = (&mut space.sums, &mut space.weights);
         sums.clear();
@@ -151,7 +152,8 @@ impl Cells {
         moved
     }
 
-    /// Updates the effects of the entrants, group by group. Returns the largest movement.
+    /// Updates the effects of the entrants, group by group. Returns the largest movement of an
+    /// entrant's effect.
     fn move_entrants(&self, fit: &mut Fit, limit: f64, groups: Groups) -> f64 {
         let mut moved = 0.0_f64;
         let mut first = 0;
@@ -199,7 +201,7 @@ impl Cells {
 /// A group of entrants that share one effect. Every other entrant has its own effect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups {
-    /// The first entrant of the group.
+    /// Position of the first entrant of the group.
     pub(crate) first: usize,
     /// Position after the last entrant of the group.
     pub(crate) end: usize,
@@ -208,7 +210,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Returns the end of the group that begins at `first`.
+    /// Returns the position after the last entrant of the group that begins at `first`.
     fn end(self, first: usize, entrants: usize) -> usize {
         let end = if first == self.first {
             self.end
@@ -235,9 +237,9 @@ mod tests {
     use crate::Rounds;
 
     /// Returns the figures of four entrants in 15 rounds. The logarithm of a figure is the sum of
-    /// an entrant's effect, a round's effect, and noise that repeats every five rounds. The
-    /// logarithm of entrant 2 in round 4 also has `spike`. The first two entrants are the baseline
-    /// and its twin.
+    /// an entrant's effect, a round's effect, and noise that repeats every five rounds. `spike` is
+    /// added to the logarithm of entrant 2 in round 4. The first two entrants are the baseline and
+    /// its twin.
     fn figures(spike: f64) -> Vec<Vec<f64>> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.0];
         let figure = |entrant: usize, round: usize| {

@@ -93,7 +93,8 @@ pub fn ratio_of_means(first: &[f64], second: &[f64], confidence: f64) -> Option<
     })
 }
 
-/// Returns the distance from the estimate to either end of the interval.
+/// Returns the half-width of Student's interval around an estimate with standard error `error` and
+/// `freedom` degrees of freedom.
 pub(crate) fn half_width(error: f64, freedom: f64, confidence: f64) -> f64 {
     if error <= 0.0 {
         return 0.0;

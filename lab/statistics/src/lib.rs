@@ -1,20 +1,20 @@
 //! Statistics of races: estimates, confidence intervals, verdicts, and stopping.
 //!
-//! All functions are pure functions over slices: they use no process, clock or file, and no other
-//! crate of the lab. Samples are in the order of the rounds, and two series are paired by index:
-//! sample `i` of each comes from round `i`. Undefined samples (NaN) stand for missing rounds and
-//! are omitted.
+//! The functions compute from their arguments alone. They use no process, clock or file, and no
+//! other crate of the lab. Samples are in the order of the rounds. Two series of one race are
+//! paired by index: sample `i` of each comes from round `i`. Undefined samples (NaN) stand for
+//! missing rounds and are omitted.
 //!
 //! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline, with an interval
 //!   that is valid at every round and simultaneous with all others of the race;
-//! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] determines whether a
-//!   rival's questions are answered;
+//! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] determines whether
+//!   the race has decided on a rival;
 //! - [`Stopping::decide`] decides whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] compare series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] combines the ratios of several races;
 //! - [`rank_correlation`] compares two orders, with ties;
 //! - [`slowdown`] compares the times of a few runs, with their range;
-//! - [`only_grows`] finds a series that only grows, and its slope;
+//! - [`only_grows`] determines whether a series only grows, and how fast;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
 //! `docs/statistics.md` describes the rule, the reasons why it is valid, and its measured error

@@ -2,8 +2,9 @@
 //!
 //! If two entrants (and the twin of the second) do not differ, their figures within a round are
 //! exchangeable. Huber's model, with one common effect for them, gives every run a score that does
-//! not depend on the order of the figures. The sum of the first entrant's scores therefore has a
-//! known distribution: each round contributes one of its scores, each with the same probability.
+//! not depend on which of them has which figure. The sum of the first entrant's scores therefore
+//! has a known distribution: each round contributes one of its scores, each with the same
+//! probability.
 
 use std::mem;
 
@@ -21,8 +22,9 @@ const MOST_ALIKE: usize = 3;
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
-/// Weight of the first entrant's excess variance. It is above 1 because a few rounds that agree by
-/// chance hide a part of the excess. It costs no power: a clear difference leaves no excess.
+/// Weight of the first entrant's excess variance. The weight is above 1 because a few rounds that
+/// agree by chance hide a part of the excess. A large weight costs no power, because a clear
+/// difference leaves no excess.
 const WEIGHT_OF_EXCESS: f64 = 4.0;
 
 /// Number of rounds above which the sum is treated as normal, because computing its exact tail
@@ -40,7 +42,7 @@ const NARROW: f64 = 0.002;
 const MOST_TRIALS: usize = 40;
 
 /// Maximum number of trial distances before an end counts as unreachable. `GROWTH` contains the
-/// smallest and the largest growth factor.
+/// smallest and the largest factor from one distance to the next.
 const MOST_GROWTHS: usize = 8;
 const GROWTH: [f64; 2] = [1.2, 2.0];
 
@@ -118,7 +120,8 @@ impl<'a> Randomisation<'a> {
     }
 
     /// Returns the standard normal deviate whose tail equals the tail of the sum of the first
-    /// entrant's scores, if the log ratio is `shift`. It is positive if the scores are too high.
+    /// entrant's scores, if the log ratio is `shift`. The deviate is positive if the scores are too
+    /// high.
     pub(crate) fn deviate(&mut self, shift: f64) -> f64 {
         let alike = Groups {
             first: 0,

@@ -20,9 +20,10 @@ pub fn ranks(count: usize, is_less: impl Fn(usize, usize) -> bool) -> Vec<f64> {
     (0..count).map(rank).collect()
 }
 
-/// Returns Spearman's rank correlation of two series of ranks, from -1 to 1: their product-moment
-/// correlation, which allows for ties. Returns `None` if the lengths differ, there are fewer than
-/// two ranks, or all ranks of a series are equal, so that there is no order to compare.
+/// Returns Spearman's rank correlation of two series of ranks, from -1 to 1. It is the
+/// product-moment correlation of the ranks, which allows for ties. Returns `None` if the lengths
+/// differ, there are fewer than two ranks, or all ranks of a series are equal, so that there is no
+/// order to compare.
 pub fn rank_correlation(one: &[f64], other: &[f64]) -> Option<f64> {
     if one.len() != other.len() || one.len() < 2 {
         return None;

@@ -56,7 +56,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Returns the figures of all entrants in the rounds that `own` and `other` share.
+    /// Returns the logarithms of all entrants' figures in the rounds that `own` and `other` share.
     pub(crate) fn cells(&self, own: usize, other: usize) -> Cells {
         // Use only the rounds that both ran. Later rounds of other entrants must not change the
         // estimate of an entrant that ran fewer rounds.
@@ -102,13 +102,14 @@ impl Cells {
         self.logs.len().checked_div(self.rounds).unwrap_or(0)
     }
 
-    /// Returns the logarithms of an entrant's figures, and for each whether it is known.
+    /// Returns the logarithms of an entrant's figures, and for each figure 1 if it is present,
+    /// otherwise 0.
     pub(crate) fn row(&self, entrant: usize) -> (&[f64], &[f64]) {
         let row = entrant * self.rounds..(entrant + 1) * self.rounds;
         (&self.logs[row.clone()], &self.known[row])
     }
 
-    /// Returns the logarithms of the ratios of the two compared entrants.
+    /// Returns the logarithms of the ratios of the first entrant's figures to those of the second.
     pub(crate) fn ratios(&self) -> Vec<f64> {
         let (own, other) = (self.row(0).0, self.row(1).0);
         own.iter()
@@ -144,7 +145,8 @@ impl Cells {
         differences.iter().sum::<f64>().abs() < NEAR * squares.sqrt()
     }
 
-    /// Returns the smallest possible tail of a randomisation test of the exchangeable entrants.
+    /// Returns the smallest tail probability that a randomisation test of the exchangeable entrants
+    /// can reach.
     pub(crate) fn least_tail(&self) -> f64 {
         let count = |round: usize| {
             let known = (0..self.alike).map(|entrant| self.known[entrant * self.rounds + round]);
@@ -185,7 +187,8 @@ pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
     logs.flatten().collect()
 }
 
-/// Returns the minimum half-width on the log scale. Each figure may be off by half a step.
+/// Returns the minimum half-width that the resolution allows for the interval of the log ratio. An
+/// interval cannot be narrower, because rounding may change each of the two figures by half a step.
 fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
     half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
 }

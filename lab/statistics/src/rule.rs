@@ -22,7 +22,7 @@ const SPENDABLE: f64 = 0.85;
 const HALF_SPENT: f64 = 20.0;
 
 /// Minimum number of rounds for the randomisation test. `ROOM` is the minimum ratio of the required
-/// tail to the smallest tail of the test.
+/// tail to the smallest tail that the test can reach.
 const FEWEST_TO_TEST: usize = 10;
 const ROOM: f64 = 20.0;
 
@@ -93,8 +93,8 @@ pub struct Estimate {
     pub high: f64,
     /// Number of complete rounds on which the estimate is based.
     pub rounds: usize,
-    /// Standard deviation of one round's log ratio, derived from the estimate: its standard error
-    /// times the square root of the rounds.
+    /// Standard deviation of one round's log ratio: the standard error of the estimated log ratio,
+    /// multiplied by the square root of the number of rounds.
     pub deviation: f64,
     /// Minimum half-width that the resolution of the figures allows, on the log scale.
     pub floor: f64,
@@ -147,8 +147,8 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 
 impl Rule {
     /// Returns a rule with family-wise error `alpha`, clamped to the range from 1e-6 to 0.5; NaN
-    /// counts as 0.05. `comparisons`, at least 1, is the number of entrants that are compared with
-    /// the baseline.
+    /// counts as 0.05. `comparisons`, at least 1, is the number of comparisons that share this
+    /// error.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {
             0.05
@@ -168,7 +168,8 @@ impl Rule {
         }
     }
 
-    /// Returns the probability of one or more false verdicts over all comparisons and all looks.
+    /// Returns the permitted probability of one or more false verdicts over all comparisons and all
+    /// looks.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
@@ -346,7 +347,8 @@ fn spent(rounds: usize) -> f64 {
     SPENDABLE * rounds / (rounds + HALF_SPENT)
 }
 
-/// Returns the value that Student's t with `freedom` degrees exceeds with probability `tail`.
+/// Returns the value that Student's t with `freedom` degrees of freedom exceeds with probability
+/// `tail`.
 fn student_quantile(tail: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| -student.inverse_cdf(tail))
 }

@@ -35,8 +35,9 @@ pub enum Leader {
 }
 
 impl Range {
-    /// Converts the interval of an estimate. `more_is_better` is the better direction of the
-    /// figure.
+    /// Returns the interval of the ratio in `estimate`. If larger values of the figure are better
+    /// (`more_is_better`), returns the interval of the inverse ratio, because values below 1 must
+    /// always be better.
     pub fn of(estimate: &Estimate, more_is_better: bool) -> Self {
         let Estimate { low, high, .. } = *estimate;
         match more_is_better {
@@ -65,7 +66,7 @@ pub fn is_decided(standing: &Standing, margin: f64) -> bool {
 }
 
 /// Returns the entrant that beats the rival at `place` on every judged figure: the baseline, or
-/// else the first such rival.
+/// else the first such rival. Returns `None` if no entrant does.
 pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     let own = &rivals[place];
     if beats(&vec![Some(BASELINE); own.len()], own) {
@@ -75,8 +76,8 @@ pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     (0..rivals.len()).find(leads).map(Leader::Rival)
 }
 
-/// Returns whether each interval of `one` lies wholly on the better side of the interval of
-/// `other`.
+/// Returns whether each interval of `one` lies wholly below the interval of `other` for the same
+/// figure.
 fn beats(one: &Standing, other: &Standing) -> bool {
     let below = |(one, other): (&Option<Range>, &Option<Range>)| match (one, other) {
         (Some(one), Some(other)) => one.high < other.low,

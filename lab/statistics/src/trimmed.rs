@@ -2,7 +2,7 @@
 
 use crate::summary::{mean, standard_deviation};
 
-/// Minimum number of rounds from which extreme rounds are trimmed.
+/// Minimum number of samples for trimming.
 const FEWEST_TO_TRIM: usize = 10;
 
 /// A robust centre and its standard error.
@@ -30,7 +30,7 @@ pub fn degrees_of_freedom(count: usize) -> usize {
     (count - 2 * trimmed_at_each_end(count)).saturating_sub(1)
 }
 
-/// Returns the trimmed mean; `None` with fewer than two samples.
+/// Returns the trimmed mean and its standard error; `None` with fewer than two samples.
 pub fn trimmed_mean(samples: &[f64]) -> Option<Trimmed> {
     let count = samples.len();
     let cut = trimmed_at_each_end(count);

@@ -36,7 +36,7 @@ pub struct Scope {
     #[serde(default)]
     pub holds_for: HoldsFor,
     /// The intervals that are simultaneously valid. Only [`Test::Ratio`] uses this field; the
-    /// intervals of all other tests are valid for the whole claim.
+    /// intervals of all other tests are simultaneously valid for the whole claim.
     #[serde(default)]
     pub family: Family,
 }
@@ -138,8 +138,8 @@ pub enum Test {
         /// Range in which each ratio must lie.
         range: Range,
     },
-    /// The geometric mean over all races of the ratio of one entrant's figure to another's lies in
-    /// a range.
+    /// The geometric mean of the ratio of one entrant's figure to another's, over the races of the
+    /// scope, lies in a range.
     Mean {
         /// Name of the compared figure.
         figure: String,
@@ -214,9 +214,9 @@ pub enum Test {
     },
     /// Every entrant of `of` catches more kinds of misuse than every entrant of `to`.
     Misuse {
-        /// Entrants by the document's names.
+        /// Entrants that must catch more kinds than those of `to`, by the document's names.
         of: Vec<String>,
-        /// Entrants that each entrant of `of` must surpass.
+        /// Entrants with which each entrant of `of` is compared.
         to: Vec<String>,
     },
     /// No race can decide the claim here.
@@ -250,7 +250,7 @@ impl Test {
         }
     }
 
-    /// Returns the entrants that the test names.
+    /// Returns the entrants that the test names. `*` is not among them.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         let named: Vec<&String> = match self {
             Self::Ratio { of, to, .. } | Self::Mean { of, to, .. } | Self::Misuse { of, to } => {

@@ -10,7 +10,7 @@ use crate::claim::Claim;
 use crate::table_plan::TablePlan;
 use crate::{PublishedTable, SuiteError};
 
-/// The measurements of a document, in a form that can be repeated.
+/// Measurements in a form that can be repeated, such as those of a published document.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
@@ -30,10 +30,10 @@ pub struct Suite {
     /// Whether the suite runs only if it is named, and not as part of `all`.
     #[serde(default)]
     pub apart: bool,
-    /// Allocators that take part in the suite's races.
+    /// Allocators of the suite, including those that are unavailable.
     #[serde(rename = "entrant")]
     pub entrants: Vec<Entrant>,
-    /// The races, in the order in which they run.
+    /// Cells, in the order in which their races run.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
     /// The tables that are made from the races.
@@ -67,7 +67,7 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entrant {
-    /// Name of the allocator in the document.
+    /// Name of the allocator in the suite, usually as in the document.
     pub name: String,
     /// Name of the allocator in the registry; `None` if the entrant is unavailable.
     pub allocator: Option<String>,
@@ -100,8 +100,8 @@ pub struct Cell {
     /// Parameters at every scale, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Parameters with exponents: the number of operations is proportional to the product of these
-    /// powers.
+    /// Exponents by parameter. The number of operations is proportional to the product of these
+    /// parameters, each raised to its exponent.
     #[serde(default)]
     pub counts: BTreeMap<String, i32>,
     /// Parameter that takes several values, if there is one.
@@ -128,7 +128,7 @@ pub struct Sweep {
     pub parameter: String,
     /// Values that are run on every machine.
     pub values: Vec<u64>,
-    /// Further values. Each is run only on a machine with at least this number of processors.
+    /// Further values. Each is run only on a machine with at least as many processors as the value.
     #[serde(default)]
     #[serde(rename = "with-as-many-processors")]
     pub with_as_many_processors: Vec<u64>,
@@ -263,15 +263,15 @@ impl Suite {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// Returns the entrant with this name in the document.
+    /// Returns the entrant with this name in the suite.
     pub fn entrant(&self, name: &str) -> Option<&Entrant> {
         self.entrants.iter().find(|one| one.name == name)
     }
 }
 
 impl Entrant {
-    /// Returns the entrant's name in tables: the document's name, followed by the registry's name
-    /// if it differs.
+    /// Returns the entrant's name in tables: its name in the suite, followed by its name in the
+    /// registry if the two differ.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),

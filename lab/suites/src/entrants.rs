@@ -185,7 +185,7 @@ pub(crate) fn least<'a>(
 
 /// Geometric mean over races of the ratio of one allocator's figure to another's.
 pub(crate) struct Mean {
-    /// Geometric mean of the ratios of the means.
+    /// Geometric mean over the races of the ratio of the two means.
     pub(crate) bare: f64,
     /// The mean with its interval, if every race has enough rounds.
     pub(crate) found: Option<Interval>,

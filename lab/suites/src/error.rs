@@ -28,12 +28,12 @@ pub enum SuiteError {
         /// Description of the contradiction.
         reason: String,
     },
-    /// No suite has the requested cell.
+    /// No suite has the requested cell, or the requested kind of misuse is unknown.
     #[error("--only {asked}: no such cell; available: {known}")]
     UnknownCell {
-        /// Cell that was requested.
+        /// Cell or kind of misuse that was requested.
         asked: String,
-        /// Names of the existing cells, separated by commas.
+        /// Names of the existing cells or kinds, separated by commas.
         known: String,
     },
 }

@@ -1,10 +1,11 @@
-//! Suites: the measurements of published documents as data, so that they can be repeated.
+//! Suites: measurements as data, most of them from published documents, so that they can be
+//! repeated.
 //!
-//! A suite lists the cells of its document's tables (a workload with its parameters), the
-//! document's allocators under the names used there, and the tables to print. It also contains the
-//! published figures, and the document's claims in a form that races can decide. This crate starts
-//! no process: [`Suite::races`] lists the races, and [`evaluate`] turns their results into tables
-//! and verdicts.
+//! A suite lists its cells (a workload with its parameters), its allocators, and the tables to
+//! print. If the suite repeats a document, the allocators have the document's names. The suite also
+//! contains the published figures, and the claims and targets in a form that races can decide. This
+//! crate starts no process: [`Suite::races`] lists the races, and [`evaluate`] turns their results
+//! into tables and verdicts.
 
 mod claim;
 mod claims;
@@ -34,7 +35,7 @@ pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 
 use std::sync::LazyLock;
 
-/// The suite of the built-in traces, as a file.
+/// Text of the data file of the suite that replays the built-in traces.
 pub const TRACES: &str = include_str!("../suites/traces.toml");
 
 const FILES: [&str; 7] = [
@@ -55,7 +56,8 @@ static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// Returns every suite, in the order in which `all` runs them.
+/// Returns every suite of races. `all` keeps this order, and omits those that run only if they are
+/// named.
 pub fn list() -> &'static [Suite] {
     &SUITES
 }

@@ -33,7 +33,7 @@ pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<T
     tables
 }
 
-/// Returns the number of runs of an allocator that ended in one of these ways.
+/// Returns the number of an allocator's runs that had one of these outcomes.
 fn count(runs: &[MisuseRun], allocator: &str, outcomes: &[MisuseOutcome]) -> usize {
     let of = runs.iter().filter(|run| run.allocator == allocator);
     of.filter(|run| outcomes.contains(&run.outcome)).count()

@@ -288,8 +288,8 @@ fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     times(cell, &published, &run)
 }
 
-/// Returns the number of operations of a run with the words `more`, divided by the number with the
-/// words `less`; `None` if either is unknown.
+/// Returns the number of operations of a run with the parameters `more`, divided by the number with
+/// the parameters `less`; `None` if either is unknown.
 fn times(cell: &Cell, more: &[String], less: &[String]) -> Option<f64> {
     if more == less {
         return Some(1.0);

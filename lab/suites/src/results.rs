@@ -84,8 +84,9 @@ fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
 }
 
 impl Evaluation {
-    /// Stores the evaluation in its collection. It replaces all earlier tables, verdicts and absent
-    /// allocators, and the earlier remarks of these suites; other remarks are kept.
+    /// Stores the evaluation in its collection. The evaluation replaces all earlier tables,
+    /// verdicts and absent allocators, and the earlier remarks of these suites. Other remarks are
+    /// kept.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;

@@ -22,7 +22,8 @@ pub struct TablePlan {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Makes {
-    /// Mean, deviation, user and system time, minimum and maximum of each allocator in a cell.
+    /// Mean, deviation, minimum and maximum of the wall time, and mean user and system time, of
+    /// each allocator in a cell.
     Runs {
         /// Name of the cell whose race is summarised.
         cell: String,
@@ -36,7 +37,7 @@ pub enum Makes {
         /// Form in which the figure is shown.
         shown: Shown,
     },
-    /// One row for each cell, and one column for each allocator.
+    /// One row for each race of several cells, and one column for each allocator.
     Cells {
         /// Names of the cells, in the order of the rows.
         cells: Vec<String>,
@@ -71,7 +72,7 @@ pub enum Makes {
         cell: String,
         /// Name of the figure in the table.
         figure: String,
-        /// Unit in which the mean is shown; the variance has its square.
+        /// Unit in which the mean is shown. The unit of the variance is its square.
         unit: Unit,
     },
     /// Saving of each allocator over the baseline on each figure, in percent.
@@ -93,11 +94,12 @@ pub enum Makes {
     /// Ratio of one allocator to each of its rivals, with one row for each rival and one column for
     /// each race.
     Against(Against),
-    /// Standing of one allocator in each race: the rival against which the allocator does worst,
-    /// and the numbers of rivals for which the target is reached and missed.
+    /// Standing of one allocator, with one row for each race: the rival against which the allocator
+    /// does worst, and the numbers of rivals for which the target is reached and missed.
     Standing(Against),
-    /// Geometric mean over all races of the ratio of one allocator to each of its rivals and, with
-    /// `least`, to the rival that has the smallest figure in each race.
+    /// Geometric mean over all races of the ratio of one allocator to each of its rivals. With
+    /// `least`, a further mean compares the allocator with the rival that has the smallest figure
+    /// in each race.
     Means(Against),
     /// Number of instructions in the fast paths of heapdrome's own libraries, with their limits.
     FastPath,
@@ -125,7 +127,7 @@ pub struct Against {
     pub cells: Vec<String>,
     /// Name of the compared figure.
     pub figure: String,
-    /// Target: the ratio below which the whole interval must lie; `None` without a target.
+    /// Target ratio, below which the whole interval must lie; `None` without a target.
     pub below: Option<f64>,
     /// Whether a table of means also compares the allocator with the rival that has the smallest
     /// figure in each race. The target then applies to this comparison.
@@ -218,7 +220,7 @@ impl TablePlan {
         }
     }
 
-    /// Returns the entrants that the plan names.
+    /// Returns the entrants that the plan names. `*` is not among them.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         match &self.makes {
             Makes::Against(plan) | Makes::Standing(plan) | Makes::Means(plan) => {

@@ -1,5 +1,5 @@
-//! Tests the parts of a suite's report that are not based on races: counts, misuse, lists, reasons,
-//! and absent entrants.
+//! Tests the parts of a suite's report other than the figures of races: instruction counts, misuse,
+//! listed tables, references to reasons, absent entrants, and remarks.
 
 mod made_up;
 

@@ -1,4 +1,5 @@
-//! Checks that the data files are complete and true to the documents.
+//! Tests the data files of the built-in suites, their fidelity to the documents, and the races that
+//! they select.
 
 use heapdrome_schema::Scale;
 use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
@@ -69,8 +70,8 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     assert!(missing.is_empty() && met > 20, "{met}, not {missing:?}");
 }
 
-/// The targets refer to all these thread counts. A sweep that lacked some would make the targets
-/// easier to reach.
+/// The targets refer to the thread counts in this test. A sweep that lacked some of them would make
+/// the targets easier to reach.
 #[test]
 fn the_own_allocators_race_at_up_to_eight_threads() {
     let suite = suite("own-allocators");
@@ -226,8 +227,8 @@ fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     }
 }
 
-/// The claim's text must state whether it is tested for most or for some comparisons, or only must
-/// not be contradicted.
+/// The claim's text must state whether the claim is tested for most comparisons, for some
+/// comparisons, or only for the absence of a contradiction.
 #[test]
 fn what_is_tested_for_most_or_some_says_so() {
     for suite in list() {

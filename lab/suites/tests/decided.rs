@@ -1,5 +1,5 @@
-//! Tests the decided entrants of a running race, and the tables and verdicts of races in which
-//! entrants ran different numbers of rounds.
+//! Tests the decided entrants of a running race, the verdicts and means of races in which entrants
+//! ran different numbers of rounds, and the maximum number of rounds in a form.
 
 mod made_up;
 
@@ -28,7 +28,7 @@ fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     rounds.map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns a rival's row with this time and this memory, after this number of rounds.
+/// Returns a row with this time and this memory, after this number of rounds.
 fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
     let rhythm = usize::from(allocator.as_bytes()[0]) % 10;
     let rss = vec![memory; rounds];

@@ -1,4 +1,4 @@
-//! Tests the verdicts on invented races.
+//! Tests the verdicts on invented races, and the former names of suites.
 
 mod made_up;
 
@@ -29,7 +29,8 @@ fn around(value: f64, noise: f64) -> Vec<f64> {
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns the samples of [`around`] in reverse order, so that the two series are not correlated.
+/// Returns the samples of [`around`] in reverse order, so that the noise of the two series does not
+/// cancel out in their ratio.
 fn against(value: f64, noise: f64) -> Vec<f64> {
     around(value, noise).into_iter().rev().collect()
 }
@@ -256,7 +257,8 @@ fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
     assert_eq!(verdict(&test, &open).0, Holds::Undecided);
 }
 
-/// The claim reads three degradations and compares three times. Both together spend 5%.
+/// The claim has intervals for three degradations and for three comparisons of times. These share
+/// an error probability of 5%.
 #[test]
 fn degradations_and_comparisons_share_the_error_probability() {
     let test = format!("{{ fastest-is-closest = {{ {BETWEEN} }} }}");

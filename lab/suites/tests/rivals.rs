@@ -1,4 +1,5 @@
-//! Tests the tables and targets of one allocator against its rivals, on invented races.
+//! Tests of one allocator against its rivals: tables and targets on invented races, and the races
+//! that a selection contains.
 
 mod made_up;
 
@@ -180,8 +181,8 @@ fn means_put_races_together_and_the_least_is_chosen_in_each() {
     ]);
     let plan = r#"{ means = { of = "ours", cells = ["swept"], figure = "wall_s", below = 0.9 } }"#;
     let found = table(plan, &races);
-    // The geometric mean of the two ratios to `system`, 1/2 and 1/8, is 1/4. To `quick`, that of 2
-    // and 1/4 is 0.7071. To `slow`, that of 1/4 and 4 is 1.
+    // The geometric means of the two ratios are 1/4 to `system` (1/2 and 1/8), 0.7071 to `quick` (2
+    // and 1/4), and 1 to `slow` (1/4 and 4).
     let starts = ["0.250 (0.2", "0.707 (0.70", "1.000 ("];
     let marks = ["reached", "reached", "missed"];
     for (row, (start, mark)) in found.rows.iter().zip(starts.iter().zip(marks)) {

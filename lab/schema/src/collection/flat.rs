@@ -38,8 +38,8 @@ pub(super) struct Flat {
 }
 
 impl Flat {
-    /// Returns the purpose, and moves its data out of the fields. A file contains the fields of
-    /// only one purpose.
+    /// Determines the purpose from the fields that are set, and moves its data out of them. A file
+    /// sets the fields of only one purpose.
     fn purpose(&mut self) -> Purpose {
         if let Some(fidelity) = self.fidelity.take() {
             return Purpose::Check(fidelity);

@@ -19,7 +19,7 @@ pub enum Experiment {
     Paging,
     /// The paging benchmark at a quarter of its size.
     Heavy,
-    /// Random reads of one working set under several limits.
+    /// Random reads of one working set under several memory limits.
     RatioSweep,
     /// Effect of memory advice on reads.
     Strategies,
@@ -61,12 +61,12 @@ impl std::fmt::Display for Experiment {
     }
 }
 
-/// Resource limits of a child.
+/// Resource limits of a cell's child process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// Memory limit.
     pub memory: Bytes,
-    /// Swap limit, in addition to memory.
+    /// Swap limit, in addition to the memory limit.
     pub swap: Bytes,
     /// Quota of processor time, in processors.
     pub processors: Option<f64>,
@@ -91,7 +91,7 @@ pub struct PagingCell {
     /// Kernel policy for huge pages during the run; `None` leaves the policy unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<String>,
-    /// Reports of all rounds, in order.
+    /// Reports of the rounds, in order, including rejected reports.
     pub reports: Vec<PagingReport>,
     /// Reasons for lost rounds, each in one line. The reason for the round at which the cell was
     /// given up is in `failure` instead.
@@ -154,7 +154,7 @@ impl PagingCell {
             .filter(|report| report.rejected.is_none())
     }
 
-    /// Returns the values of a figure in every accepted report, in ascending order.
+    /// Returns the values of a figure in the accepted reports, in ascending order.
     pub fn figures(&self, name: &str) -> Vec<f64> {
         let mut figures: Vec<f64> = self
             .sound()
@@ -203,8 +203,8 @@ impl PagingCell {
         self.reports.extend(reports);
     }
 
-    /// Returns remarks for the reader: why the cell was given up, lost or rejected rounds, and the
-    /// remarks of reports. Each remark occurs once.
+    /// Returns remarks for the reader: why the cell was given up or not measured, lost or rejected
+    /// rounds, and the remarks of reports. Each remark occurs once.
     pub fn remarks(&self) -> Vec<String> {
         let ending = self.ending();
         let known = |why: &&String| ending.as_ref().is_some_and(|ending| ending.ends_with(*why));

@@ -1,4 +1,4 @@
-//! Distributions of latencies: counts of times that can be merged and queried for quantiles.
+//! Distributions of latencies, which can be merged and queried for quantiles.
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ pub struct Instructions {
     pub job: Job,
 }
 
-/// One experiment in one process.
+/// Job of one child process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Job {
@@ -36,8 +36,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// Returns the maximum amount of memory that the job needs at any moment; 0 if this amount is
-    /// unknown.
+    /// Returns the size of the job's working set; 0 for a job without a working set of fixed size.
     pub fn working_set(&self) -> Bytes {
         match self {
             Self::Read(job) => job.total,
@@ -46,7 +45,7 @@ impl Job {
         }
     }
 
-    /// Returns the source of the job's memory; `None` if the job's variant determines it.
+    /// Returns the source of the job's memory; `None` for a job without this setting.
     pub fn holder(&self) -> Option<Holder> {
         match self {
             Self::Read(job) => Some(job.holder),
@@ -72,10 +71,10 @@ pub struct Throughput {
     pub seconds: Duration,
 }
 
-/// Methods of allocating and releasing a region: the ten of the published document, their bounds
-/// (the clock alone, and a region that is never released), the published crate, and plain `malloc`.
-/// As in the document's own program, `sysalloc` uses `posix_memalign` for page-aligned blocks,
-/// which the C library maps and unmaps each time.
+/// Method of allocating and releasing a region. The variants are the ten methods of the published
+/// document, two bounds (the clock alone, and a region that is never released), the published
+/// crate, and plain `malloc`. As in the document's own program, `sysalloc` calls `posix_memalign`
+/// for page-aligned blocks. The C library maps and unmaps such a block each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -102,7 +101,7 @@ pub enum Variant {
     /// written.
     SysallocNohugeTouch,
     /// `malloc` and `free`. From the first `free` on, the C library keeps an unaligned block of
-    /// this size.
+    /// this size instead of unmapping it.
     Malloc,
     /// `malloc` and `free`, with one byte of each page written.
     MallocTouch,
@@ -117,7 +116,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant: the bounds first, then the order of the published document.
+    /// Every variant, the bounds first.
     pub const ALL: [Self; 16] = [
         Self::Clock,
         Self::Preallocated,
@@ -171,7 +170,7 @@ pub struct Read {
     pub strategy: Strategy,
     /// Source of the memory of the working set.
     pub holder: Holder,
-    /// Order of the pages drawn.
+    /// Order in which a reader draws pages.
     pub order: Order,
     /// Seed of the page contents and of the draws.
     pub seed: u64,
@@ -204,7 +203,7 @@ pub enum Holder {
     Lgalloc,
     /// Page-aligned blocks (`posix_memalign`) of the C library or of the preloaded allocator.
     Malloc,
-    /// Anonymous mappings that are kept.
+    /// Anonymous mappings that the job keeps.
     Mapped,
     /// Regions of the published crate lgalloc 0.7, with its defaults.
     Published,
@@ -247,7 +246,7 @@ pub enum Strategy {
         /// Number of reads by which the second thread is ahead.
         ahead: usize,
     },
-    /// The reader requests `pages` pages, then reads them.
+    /// The reader requests `pages` pages with `MADV_WILLNEED`, then reads them.
     Batch {
         /// Number of pages in a batch.
         pages: usize,
@@ -285,14 +284,14 @@ impl Strategy {
     }
 }
 
-/// Job that fills regions, releases half of them to the allocator, and allocates them again: first
-/// each region once, then one region at a time in each thread.
+/// Job that fills regions and releases half of them to the allocator. It then allocates the
+/// released regions again, first each region once, then one region at a time in each thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recycle {
     /// Total size of all regions. Each region has 2 MiB.
     pub total: Bytes,
-    /// Numbers of threads, which are run one after another in the same process. Each thread
-    /// repeatedly allocates one region.
+    /// Thread counts, measured one after another in the same process. Each thread repeatedly
+    /// allocates one region.
     pub threads: Vec<usize>,
     /// Source of the regions.
     pub holder: Holder,
@@ -322,7 +321,8 @@ pub struct Burst {
     pub holder: Holder,
     /// Number of threads.
     pub threads: usize,
-    /// Amount of memory of each size in each thread. At least one region is allocated.
+    /// Amount of memory that each thread allocates in regions of each size. At least one region of
+    /// each size is allocated.
     pub each: Bytes,
 }
 
@@ -336,7 +336,7 @@ pub struct PagingReport {
     /// Quota of processor time that the child read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
-    /// Figures by name. Each name contains its unit.
+    /// Figures by name. The name of a figure with a unit contains the unit.
     pub figures: BTreeMap<String, f64>,
     /// Latencies by the name of the timed operation.
     pub distributions: BTreeMap<String, Distribution>,

@@ -1,6 +1,6 @@
-//! Simulations of the rule in races in which a rival leaves once its interval lies wholly on one
-//! side of a limit. They measure how often any rival leaves on the wrong side, and the effect on a
-//! geometric mean over these races.
+//! Tests of the rule in races that rivals leave once they are decided. They measure how often a
+//! rival leaves on the wrong side of a limit, and the effects on a geometric mean and on the
+//! announced difference. They also check that later runs of one entrant do not change an estimate.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -23,7 +23,7 @@ fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
 struct Race {
     /// Estimate of each rival when it left, or after the last round.
     last: Vec<Estimate>,
-    /// Estimates after the rounds that every rival ran.
+    /// Estimate of each rival after the rounds that every rival ran.
     first: Vec<Estimate>,
     /// Number of rivals that were decided after the last round or earlier.
     left: usize,
@@ -113,7 +113,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
 }
 
 /// Six much slower rivals leave early. If the twin is slower by the smallest difference that a race
-/// announces, about 80% of 300 races still show it (three standard errors are 7%).
+/// announces, about 80% of 300 races still show that the twin is slower (three standard errors are
+/// 7%).
 #[test]
 fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     const RACES: usize = 300;

@@ -1,4 +1,5 @@
-//! Verdicts without the ends of intervals, for simulations with millions of looks.
+//! Verdicts for simulations with millions of looks. They compute the ends of intervals only where
+//! necessary.
 
 use super::*;
 
@@ -40,7 +41,7 @@ impl Rule {
     }
 }
 
-/// Returns the side of `wanted` on which the interval of the randomisation test lies.
+/// Returns the side of `wanted` on which the interval of the randomisation test wholly lies.
 fn tested(cells: &Cells, critical: f64, student: Ends, wanted: f64) -> Shown {
     let by_student = student.side(wanted);
     if by_student == Shown::Nothing && cells.is_near(wanted) {

@@ -1,4 +1,5 @@
-//! Tests of the rule against known distributions and cases computed by hand.
+//! Tests of the rule: its error rates, announced differences, cases computed by hand, and unusual
+//! figures.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +19,7 @@ fn times(random: &mut ChaCha8Rng, count: usize, centre: f64, spread: f64) -> Vec
         .collect()
 }
 
-/// Returns whether the interval at any look at a race of `rounds` rounds excludes the true ratio.
+/// Returns whether any interval at any look at a race of `rounds` rounds excludes the true ratio.
 fn ever_wrong(rule: &Rule, ratio: f64, rounds: usize, random: &mut ChaCha8Rng) -> bool {
     let baseline = times(random, rounds, 2.0, 0.03);
     (0..rule.comparisons()).any(|_| {
@@ -53,7 +54,7 @@ fn all_comparisons_together_miss_the_true_ratio_as_often_as_they_may() {
 #[test]
 fn a_single_look_rule_would_fail_the_same_test() {
     // If the usual interval is used at every look, it fails far more often. This proves that the
-    // test above can fail.
+    // tests of all looks together can fail.
     let mut random = ChaCha8Rng::seed_from_u64(3);
     let single = Boundary::new(0.05, FEWEST_ROUNDS, |_| 1.0).critical(FEWEST_ROUNDS);
     let wrong = (0..300).filter(|_| {

@@ -1,5 +1,5 @@
-//! Simulations of the rule on a sweep whose races alternate. They measure how often the rule errs
-//! about the growth of a time from the first value to another, while the machine drifts.
+//! Simulations of sweeps on disturbed machines. They measure how often the rule errs about the
+//! growth of a time from the first value to another, if the races alternate.
 //!
 //! In every round, the values take turns in a new random order. In its turn, a value runs every
 //! entrant once. The rule judges the growth of an entrant by the ratios within each round, as it
@@ -179,7 +179,7 @@ fn growth_is_shown_on_a_machine_that_drifts() {
 }
 
 /// On machines that drift, sweeps that run one race after another err far more often. This proves
-/// that the test above can fail.
+/// that the test of alternating races can fail.
 #[test]
 fn races_one_after_the_other_err_where_the_machine_drifts() {
     let apart = |first: &[f64], own: &[f64]| {

@@ -9,8 +9,8 @@ use crate::claim::{EVERYONE, Sizes};
 use crate::entrants::{ALPHA, Span, available, compare, figure_of};
 use crate::tables::{degradation, interval};
 
-/// Error probability of the degradations, and of the comparisons of times. Together they spend
-/// [`ALPHA`].
+/// Error probability of all degradations together, and of all comparisons of times together. The
+/// two probabilities add up to [`ALPHA`].
 const HALF: f64 = ALPHA / 2.0;
 
 /// An entrant, with its name in the registry and its degradation.

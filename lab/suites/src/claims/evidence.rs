@@ -17,9 +17,9 @@ pub(super) enum Found {
         /// Entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
-    /// The claim cannot be decided here.
+    /// Reason why the claim cannot be tested here.
     Untestable(String),
-    /// The races of the claim have not been run.
+    /// Cells of the claim that have not been run, in words.
     NotRun(String),
 }
 
@@ -45,8 +45,8 @@ impl Part {
     }
 
     /// Returns the distance of the estimate beyond the range, relative to the nearer end, or
-    /// absolute if that end is 0. It is negative inside the range, and infinite for a part without
-    /// an interval.
+    /// absolute if that end is 0. The distance is negative inside the range, and infinite for a
+    /// part without an interval.
     fn excess(&self) -> f64 {
         let Ok(found) = &self.found else {
             return f64::INFINITY;
@@ -89,8 +89,8 @@ pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, 
     let [inside, outside, unclear] = [Side::Inside, Side::Outside, Side::Unclear].map(of);
     let (holds, telling, wanted) = decide([&inside, &outside, &unclear], holds_for);
     // An absent entrant could overturn the verdict, so the claim cannot be tested. There are two
-    // exceptions: a contradicted claim on all comparisons, and a confirmed claim on some
-    // comparison.
+    // exceptions: a claim on all comparisons that is contradicted, and a claim on some comparison
+    // that is confirmed.
     let holds = match holds {
         Holds::Held | Holds::NotHeld if !absent.is_empty() && !settled(holds, holds_for) => {
             Holds::CannotBeTested

@@ -11,8 +11,8 @@ use crate::entrants::{Available, available, figure_of, mean_over_least, takes_pa
 use crate::figures::missing;
 
 /// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair. With
-/// `least`, returns one mean for each entrant of `of`. In each race, it is compared with the
-/// entrant of `to` that has the smallest figure.
+/// `least`, returns one mean for each entrant of `of`. In each race, that entrant is compared with
+/// the entrant of `to` that has the smallest figure.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],

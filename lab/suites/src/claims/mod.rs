@@ -18,8 +18,8 @@ pub use decided::Decided;
 pub use evidence::{Part, weigh, without};
 pub use parts::within_rounds;
 
-/// Tests every target and every claim of a suite. Returns no verdicts if nothing of the suite was
-/// run.
+/// Returns the verdicts on every target and every claim of a suite. Returns no verdicts if nothing
+/// of the suite was run.
 pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);
     if !members.iter().any(|member| member.cell.starts_with(&own)) {
@@ -63,7 +63,8 @@ impl Suite {
 }
 
 impl Claim {
-    /// Appends the references in `see`, unless the claim or target holds or cannot be tested.
+    /// Appends the references in `see` to `because`, unless the claim or target holds or cannot be
+    /// tested.
     fn with_reason(&self, holds: Holds, because: String) -> String {
         match holds {
             Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {
@@ -116,8 +117,8 @@ fn test(suite: &Suite, test: &Test, members: &[&Member], runs: &[MisuseRun]) -> 
     weighed(suite, members, test, found)
 }
 
-/// Returns the verdict on the evidence. Cells and entrants that were not run can make it undecided.
-/// The text also lists swept values that were not run here.
+/// Returns the verdict on the evidence. Cells and entrants that were not run can make the verdict
+/// undecided. The text also lists swept values that were not run here.
 fn weighed(suite: &Suite, members: &[&Member], test: &Test, found: Found) -> (Holds, String) {
     let holds_for = test.scope().map_or(HoldsFor::All, |scope| scope.holds_for);
     match found {

@@ -133,7 +133,7 @@ pub(super) fn shares(
 }
 
 /// Returns one part for each entrant and each race in which it took part. `rule` receives the
-/// number of parts, and returns the function that computes the interval of each.
+/// number of parts, and returns the function that computes the interval of one part.
 fn each<F>(
     suite: &Suite,
     members: &[&Member],
@@ -236,8 +236,8 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// Returns the races in a claim's scope. If there are none, returns evidence: the cells were not
-/// run, or the claim cannot be tested because no race has one of its values.
+/// Returns the races in a claim's scope. If there are none, returns evidence that the cells were
+/// not run, or that the claim cannot be tested because no race has one of its values.
 pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],

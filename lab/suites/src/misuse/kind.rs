@@ -171,10 +171,10 @@ pub(super) const GROUPS: [Group; 6] = [
     ),
 ];
 
-/// Returns the kinds that `only` contains; all kinds if it is empty.
+/// Returns the kinds that `only` names; all kinds if `only` is empty.
 ///
 /// # Errors
-/// When a name is not a kind.
+/// When `only` contains an unknown name.
 pub fn kinds(only: &[String]) -> Result<Vec<Kind>, SuiteError> {
     let all: Vec<Kind> = GROUPS
         .iter()

@@ -27,8 +27,8 @@ impl Against {
         Some(Cast { of, to, races })
     }
 
-    /// Returns the position of a ratio relative to the limit; unclear without an interval or a
-    /// limit.
+    /// Returns the position of a ratio's interval relative to the limit; unclear without an
+    /// interval or a limit.
     fn side(&self, found: Option<&Interval>) -> Side {
         let range = Range {
             low: None,
@@ -40,8 +40,8 @@ impl Against {
         }
     }
 
-    /// Formats a ratio and, if there are a limit and an interval, its position relative to the
-    /// limit.
+    /// Formats a ratio. If there are a limit and an interval, adds the position of the interval
+    /// relative to the limit.
     fn tell(&self, pair: &Pair<'_>) -> String {
         let text = ratio(pair);
         match pair.interval().filter(|_| self.below.is_some()) {
@@ -149,9 +149,9 @@ fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>>
     ])
 }
 
-/// Makes the table of geometric means over all races, with one row for each rival. If the plan
-/// requires it, the last row compares the allocator with the rival that has the smallest figure in
-/// each race, and the target applies to this row.
+/// Makes the table of geometric means over all races, with one row for each rival. With `least`,
+/// the last row compares the allocator with the rival that has the smallest figure in each race,
+/// and the target applies to this row.
 pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let mean = |to: &[Available<'_>], comparisons: usize| {

@@ -8,8 +8,8 @@ use crate::Suite;
 use crate::entrants::{ALPHA, figure_of, first_rounds_of};
 use crate::figures::of_cell;
 
-/// Returns the ratio of the large cell's data to the small cell's, as measured under any allocator
-/// with valid rows in both.
+/// Returns the ratio of the large cell's data to the small cell's, as measured under the first
+/// allocator whose valid rows have the figure in both cells.
 pub(crate) fn data_ratio(suite: &Suite, pair: [&Member; 2], size: &str) -> Option<f64> {
     racing(suite).find_map(|(_, allocator)| {
         let [large, small] =

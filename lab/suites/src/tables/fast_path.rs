@@ -1,4 +1,4 @@
-//! The length of the fast paths of heapdrome's own libraries.
+//! Table of the instruction counts of the fast paths in heapdrome's own libraries.
 
 use heapdrome_libraries::GOLDENS;
 

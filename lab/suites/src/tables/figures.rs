@@ -1,4 +1,4 @@
-//! Several figures of one race.
+//! Table of several figures of one race.
 
 use heapdrome_schema::Member;
 

@@ -9,8 +9,8 @@ use crate::entrants::{Span, compare, figure_of};
 use crate::figures::of_cell;
 use crate::table_plan::Unit;
 
-/// Makes a table of mean, deviation, user and system time, minimum and maximum, as in the output of
-/// hyperfine.
+/// Makes a table of the mean, deviation, minimum and maximum of the wall time, and of the mean user
+/// and system time, as in the output of hyperfine.
 pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Parts> {
     let member = *of_cell(members, &suite.name, cell).first()?;
     let heads = [
@@ -43,7 +43,7 @@ pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Par
     Some((heads.map(str::to_owned).to_vec(), rows, Vec::new()))
 }
 
-/// Makes a table of the mean and variance of a figure.
+/// Makes a table of the mean and the variance of a figure, with one row for each allocator.
 pub(super) fn variance(
     suite: &Suite,
     cell: &str,

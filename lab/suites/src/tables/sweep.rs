@@ -1,4 +1,4 @@
-//! Tables over several races: the values of a parameter, or several cells.
+//! Tables over several races, of the values of a parameter or of several cells.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{Rule, mean};
@@ -43,7 +43,7 @@ pub(super) fn sweep(
     Some((heads, rows, failures(suite, &of_cell)))
 }
 
-/// Makes the table with one row for each cell and one column for each allocator.
+/// Makes the table with one row for each race of the cells and one column for each allocator.
 pub(super) fn cells(
     suite: &Suite,
     cells: &[String],
@@ -78,7 +78,8 @@ pub(super) fn cells(
     Some((heads.collect(), rows, failures(suite, &found)))
 }
 
-/// Makes the table of the maximum of a figure over the first runs of each cell.
+/// Makes the table of the maximum of a figure over the first runs of each cell, with one row for
+/// each allocator.
 pub(super) fn largest(
     suite: &Suite,
     cells: &[String],

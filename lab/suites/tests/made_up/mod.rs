@@ -1,4 +1,4 @@
-//! Helpers that invent races.
+//! Helpers that invent races and suites.
 
 #![allow(dead_code)] // Each test program uses a different part.
 

@@ -1,4 +1,4 @@
-//! Fills the tables, condition by condition.
+//! Jobs that simulate races and count their outcomes for the tables.
 
 use heapdrome_statistics::{FEWEST_ROUNDS, Rule, Stopping, median};
 use rand::SeedableRng;

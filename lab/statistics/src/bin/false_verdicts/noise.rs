@@ -20,7 +20,7 @@ const SPIKE: f64 = 1.5;
 pub struct Condition {
     /// Name of the condition in the table.
     pub name: String,
-    /// Recorded run times in the order of the runs.
+    /// Recorded run times in seconds, in the order of the runs.
     pub recorded: Vec<f64>,
     /// The median of the logarithms of the recorded times.
     pub centre: f64,
@@ -28,7 +28,7 @@ pub struct Condition {
     pub drift_per_run: f64,
     /// Fraction by which the first run of each round is slower.
     pub first_slower: f64,
-    /// Resolution of the times; 0 if they are exact.
+    /// Resolution of the times, in seconds; 0 if the times are exact.
     pub step: f64,
     /// Whether each deviation from the centre, on the log scale, has a random sign.
     pub symmetric: bool,
@@ -57,7 +57,7 @@ impl Condition {
         }
     }
 
-    /// Returns the noise of one race.
+    /// Returns a stream of run times for one race.
     ///
     /// Blocks of the record are joined by the stationary bootstrap of Politis and Romano (1994);
     /// the end of the record is followed by its beginning. Most spikes and slow periods keep their
@@ -146,11 +146,11 @@ pub fn read_recorded(path: &Path) -> Result<Vec<f64>, String> {
     parse_recorded(&text).map_err(problem)
 }
 
-/// Parses the times in the text of a recorded file.
+/// Parses the times in the text of a recorded file, in seconds.
 ///
 /// # Errors
 /// When the text is not a list of times, a time is not a positive number, or there are fewer than
-/// 100.
+/// 100 times.
 pub fn parse_recorded(text: &str) -> Result<Vec<f64>, String> {
     let times = match serde_json::from_str::<serde_json::Value>(text) {
         Ok(value) if !value.is_number() => {

@@ -1,4 +1,4 @@
-//! One simulated race, judged by the rule for real races.
+//! Simulated races, judged by the rule for real races.
 
 use heapdrome_statistics::{
     Decision, Estimate, FEWEST_ROUNDS, Figures, Rounds, Rule, Shown, Stopping, change, typical,
@@ -20,11 +20,11 @@ const SLOWER: f64 = 1.1;
 /// Significance level of Welch's test.
 const USUAL_LEVEL: f64 = 0.05;
 
-/// A race in progress.
+/// A simulated race in progress.
 pub struct Simulated<'a> {
     condition: &'a Condition,
     stream: Stream<'a>,
-    /// The times so far.
+    /// Times of every entrant so far.
     pub times: Times,
     racing: Vec<bool>,
 }
@@ -80,7 +80,7 @@ impl<'a> Simulated<'a> {
     }
 }
 
-/// Converts the times into the input of the rule.
+/// Returns the times in the form that the rule requires.
 fn figures(times: &Times) -> Rounds<'_> {
     Rounds::new(times.iter().map(Vec::as_slice), Some([0, 1]), 0.0)
 }
@@ -91,7 +91,8 @@ fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
 }
 
-/// Errors of one race about its twin and the rivals that are as fast as the baseline.
+/// Errors in the verdicts of one race on the twin and on the rivals that are as fast as the
+/// baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors {
     /// Whether a rival had a false verdict after the last round.
@@ -100,17 +101,18 @@ pub struct Errors {
     pub at_any_look: bool,
     /// Whether the twin had a false verdict after any round.
     pub twin: bool,
-    /// Whether a rival had a false verdict after any round by Student's interval alone.
+    /// Whether Student's interval alone gave a rival a false verdict after any round.
     pub student: bool,
-    /// Whether Welch's test of these runs, applied only at the end, finds a difference.
+    /// Whether Welch's test of these runs, applied only at the end, finds a difference between a
+    /// rival and the baseline.
     pub welch: bool,
-    /// Whether Welch's test finds a difference if all runs of one entrant precede those of the
+    /// Whether Welch's test finds such a difference if all runs of one entrant precede those of the
     /// next.
     pub in_sequence: bool,
 }
 
-/// The first rival's mean estimate after the last round, which is the ratio that its intervals
-/// should contain.
+/// Mean estimate for the first rival after the last round. The intervals for this rival should
+/// contain it.
 pub struct Truth {
     /// Mean estimate by the rule.
     pub by_rule: f64,
@@ -125,7 +127,8 @@ impl Truth {
         by_student: 1.0,
     };
 
-    /// Simulates races and returns the geometric mean of each estimate.
+    /// Simulates races. Returns the geometric means of their estimates for the first rival, by the
+    /// rule and by Student's interval alone.
     pub fn simulated(
         condition: &Condition,
         rule: &Rule,
@@ -240,12 +243,12 @@ fn until_precise(
 /// Changes that a comparison of two races shows although no entrant has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Errs {
-    /// Whether a rival's own time seems to have changed.
+    /// Whether the comparison shows a change of a rival's own time.
     pub itself: bool,
-    /// Whether a rival's ratio to the baseline seems to have changed.
+    /// Whether the comparison shows a change of a rival's ratio to the baseline.
     pub beside: bool,
-    /// Whether a rival's own time and its ratio to the baseline both seem to have changed in the
-    /// same direction. On one machine, `compare` calls this a change.
+    /// Whether the comparison shows, for one rival, changes of its own time and of its ratio to the
+    /// baseline in the same direction. On one machine, `compare` calls this a change.
     pub both: bool,
 }
 

@@ -25,7 +25,7 @@ impl Rate {
         }
     }
 
-    /// Returns the exact upper bound on the probability, with a confidence of 95%.
+    /// Returns the exact upper bound on the probability, at the confidence level `CONFIDENCE`.
     pub fn bound(self) -> f64 {
         upper_bound(self.count, self.of, CONFIDENCE)
     }
@@ -54,18 +54,18 @@ pub struct FalseVerdicts {
     pub rivals: usize,
     /// Number of rounds of each race.
     pub rounds: usize,
-    /// Races with a false verdict after any round.
+    /// Races with a false verdict on a rival after any round.
     pub at_any_look: Rate,
-    /// Races with a false verdict after the last round.
+    /// Races with a false verdict on a rival after the last round.
     pub at_the_end: Rate,
     /// Races with a false verdict on the twin after any round.
     pub twin: Rate,
-    /// Races with a false verdict after any round by Student's interval alone.
+    /// Races in which Student's interval alone gave a false verdict after any round.
     pub student: Rate,
-    /// Races with a false verdict by Welch's test of the rule's own runs.
+    /// Races in which Welch's test of the rule's own runs gave a false verdict.
     pub welch: Rate,
-    /// Races with a false verdict by Welch's test if all runs of one entrant precede those of the
-    /// next.
+    /// Races in which Welch's test gave a false verdict if all runs of one entrant precede those of
+    /// the next.
     pub in_sequence: Rate,
 }
 
@@ -78,12 +78,12 @@ pub struct TwoRaces {
     pub rivals: usize,
     /// Fraction by which the machine was slower in the second race.
     pub slower: f64,
-    /// Comparisons in which a rival's own time seemed to have changed.
+    /// Comparisons that showed a change of a rival's own time.
     pub itself: Rate,
-    /// Comparisons in which a rival's ratio to the baseline seemed to have changed.
+    /// Comparisons that showed a change of a rival's ratio to the baseline.
     pub beside: Rate,
-    /// Comparisons in which a rival's own time and its ratio to the baseline both seemed to have
-    /// changed in the same direction.
+    /// Comparisons that showed, for one rival, changes of its own time and of its ratio to the
+    /// baseline in the same direction.
     pub both: Rate,
 }
 
@@ -101,16 +101,16 @@ pub struct Power {
     pub announced: f64,
     /// Races that showed the difference by the rule.
     pub rule: Rate,
-    /// Races that showed the difference by Student's interval alone.
+    /// Races in which Student's interval alone showed the difference.
     pub student: Rate,
-    /// Races that showed the difference by Welch's test of the rule's own runs.
+    /// Races in which Welch's test of the rule's own runs showed the difference.
     pub welch: Rate,
-    /// Races that showed the difference by Welch's test if all runs of one entrant precede those of
-    /// the next.
+    /// Races in which Welch's test showed the difference if all runs of one entrant precede those
+    /// of the next.
     pub in_sequence: Rate,
 }
 
-/// Number of rounds after which a difference was shown.
+/// Numbers of rounds that races needed to show a difference.
 #[derive(Clone, Debug)]
 pub struct Needed {
     /// The condition's name.
@@ -119,18 +119,18 @@ pub struct Needed {
     pub rivals: usize,
     /// Slowdown of one rival, as a fraction.
     pub difference: f64,
-    /// Rounds after which 50% and 80% of the races had shown the difference; `None` if this took
-    /// more than the maximum number of rounds.
+    /// Rounds after which the rule had shown the difference in 50% and in 80% of the races; `None`
+    /// if this took more than the maximum number of rounds.
     pub rule: [Option<usize>; 2],
-    /// Rounds after which 50% and 80% of the races had shown the difference, if two figures are
-    /// judged.
+    /// Rounds after which the rule had shown the difference in 50% and in 80% of the races, if two
+    /// figures are judged.
     pub two_figures: [Option<usize>; 2],
-    /// Rounds after which 50% and 80% of the races had shown the difference by Student's interval
-    /// alone.
+    /// Rounds after which Student's interval alone had shown the difference in 50% and in 80% of
+    /// the races.
     pub student: [Option<usize>; 2],
 }
 
-/// Rows of all tables.
+/// Rows of the four tables.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// False verdicts in races of equal entrants.
