@@ -111,7 +111,7 @@ fn paragraph(text: &mut String, more: &str) {
     }
 }
 
-/// Wraps sentences, and truncates a table's lines. At the usual width, nothing is truncated.
+/// Wraps sentences, and truncates a table's lines.
 fn fitted(line: &str, width: usize) -> String {
     match line.contains("  ") || line.contains('─') {
         true => foreign::shorten(line, width),

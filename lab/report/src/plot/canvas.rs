@@ -1,4 +1,4 @@
-//! Common elements of all plots.
+//! Elements that several plots share.
 
 use std::fmt::Write;
 
@@ -198,7 +198,7 @@ pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Node 
 }
 
 /// Returns the grid and the axes of a drawing that extends over `across` and `up`. `columns` and
-/// `lines` are the positions of the grid's lines.
+/// `lines` are the positions of the grid's vertical and horizontal lines.
 pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Node {
     let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
     let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);

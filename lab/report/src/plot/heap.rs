@@ -47,7 +47,8 @@ impl Curve {
 }
 
 impl OverTime<'_> {
-    /// Returns a drawing of live and resident memory; `None` if both were always zero.
+    /// Returns a drawing of live and resident memory; `None` if both were always zero, or no time
+    /// passed.
     pub(crate) fn memory(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.bytes));
         let resident = self.places(|point| point.resident);
@@ -65,7 +66,7 @@ impl OverTime<'_> {
         self.drawn("Live blocks over time", &curves, Unit::Count)
     }
 
-    /// Returns a drawing of calls of allocation functions per second, if there were any.
+    /// Returns a drawing of calls per second, if there were any.
     pub(crate) fn calls(self) -> Option<Plot> {
         let seconds = Nanoseconds(self.timeline.width).as_seconds();
         let places = self.timeline.points.iter().flat_map(|point| {
@@ -88,8 +89,9 @@ impl OverTime<'_> {
         })
     }
 
-    /// Returns the points of a curve: for each point of the timeline, the maximum at its beginning
-    /// and the amount at its end.
+    /// Returns the points of a curve, in parts. Each point of the timeline contributes two: its
+    /// maximum at its beginning, and its last amount at its end. A new part begins after points
+    /// without an amount.
     fn places(&self, of: fn(&Point) -> Option<Level>) -> Vec<Vec<Place>> {
         let mut parts = vec![Vec::new()];
         for point in &self.timeline.points {

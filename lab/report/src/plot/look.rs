@@ -218,8 +218,8 @@ impl Looks {
         }
     }
 
-    /// Adds the allocators of searches for the least memory. Searches have no baseline, so the
-    /// system's allocator has the baseline's look there, too.
+    /// Adds the allocators of searches for the least memory. If there is no baseline, gives its
+    /// look to the system's allocator.
     pub(super) fn searches(&mut self, searches: &[Survival]) {
         let mut names = searches.iter().map(|one| one.allocator.as_str());
         if self.baseline.is_none() && names.any(|name| name == SYSTEM) {

@@ -143,8 +143,8 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .iter()
         .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    // These names contain no position, because a position would change if another table were added
-    // before it.
+    // The names of these plots contain no position, because an added plot would change the
+    // positions of later ones.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
     plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();

@@ -1,5 +1,5 @@
-//! Plots of tables of rates: for each row, a curve over numbers of threads, or a dot with the range
-//! over the rounds.
+//! Plots of tables of rates or times: curves over numbers of threads, or a dot for each row with
+//! its range over the rounds.
 
 use heapdrome_schema::Table;
 

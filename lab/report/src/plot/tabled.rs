@@ -8,7 +8,7 @@ use super::measures::Unit;
 pub(super) const RATE: &str = "ops/s";
 pub(super) const THREADS: &str = "thr";
 
-/// A value with its position, and the ends of its interval or its quartiles if they are known.
+/// A value with its position and, if known, the ends of its interval or range, or its quartiles.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) place: f64,
