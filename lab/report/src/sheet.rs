@@ -1,5 +1,5 @@
-//! The common basis of all tables and texts: the ranking, the entrants without valid rows, with
-//! reasons, and the numbered notes.
+//! The common basis of the tables and texts of a race: the ranking, the entrants without valid
+//! rows, with reasons, and the numbered notes.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
 
@@ -77,8 +77,8 @@ impl<'a> Sheet<'a> {
         others.cloned().collect()
     }
 
-    /// Returns whether the race supports a claim on the figure of this name. Only replays support
-    /// some claims and not others.
+    /// Returns whether the race supports a claim on the figure of this name. Only the race of a
+    /// replay may lack support for a claim.
     pub(crate) fn supports(&self, figure: &str) -> bool {
         let replay = self.result.options.replay.as_ref();
         replay.is_none_or(|replay| replay.supports(figure))

@@ -1,4 +1,5 @@
-//! Tests that the description of the schema contains every field that a result can have.
+//! Tests that the description of the schema contains the fields of results and comparisons, and
+//! that the text of a comparison fits into the terminal.
 
 mod races;
 #[path = "races/watched.rs"]

@@ -4,7 +4,7 @@ use heapdrome_profile::{ProcessProfile, Profile};
 
 use crate::foreign;
 
-/// C++ operators, each with the symbol name that object files use.
+/// Symbol names of C++ operators, each with the name that is shown.
 const OPERATORS: [(&str, &str); 20] = [
     ("_Znwm", "new"),
     ("_Znam", "new[]"),
@@ -40,7 +40,7 @@ const OPERATORS: [(&str, &str); 20] = [
     ),
 ];
 
-/// Returns the name of a function as programmers write it.
+/// Returns the name of a function for a reader, such as `new[]` for `_Znam`.
 pub(crate) fn function(profile: &Profile, function: u8) -> String {
     let name = profile.function(function);
     match OPERATORS.iter().find(|(known, _)| *known == name) {

@@ -19,7 +19,7 @@ use crate::{Exporter, ReportError};
 #[derive(Clone, Copy, Debug)]
 pub struct Pprof;
 
-/// Quantities of a sample with their units, and the quantity that viewers show first.
+/// Quantities of a sample, each with its unit.
 const VALUES: [(&str, &str); 6] = [
     ("peak_objects", "count"),
     ("peak_space", "bytes"),
@@ -28,9 +28,10 @@ const VALUES: [(&str, &str); 6] = [
     ("inuse_objects", "count"),
     ("inuse_space", "bytes"),
 ];
+/// Quantity that viewers show first.
 const SHOWN: &str = "peak_space";
 
-/// The label of a sample that names its process.
+/// Key of the label that names the process of a sample.
 const PROCESS: &str = "process";
 
 /// Quantity and unit of the distance between two sample points.

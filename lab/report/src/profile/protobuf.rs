@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
-/// Kinds of fields by their encoding.
+/// Wire types of the encoding: a number as a varint, and bytes after their length.
 const NUMBER: u64 = 0;
 const BYTES: u64 = 2;
 

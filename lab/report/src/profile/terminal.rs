@@ -16,7 +16,7 @@ use crate::{Exporter, ReportError};
 /// Maximum number of steps of a histogram.
 const STEPS: usize = 10;
 
-/// Maximum number of columns of a line of bars.
+/// Maximum width of a line of bars, in characters.
 const SPARKLINE: usize = 60;
 
 impl Exporter<Profile> for Terminal {
@@ -109,7 +109,7 @@ fn section(page: &mut Page, heading: &str, columns: &[Column]) {
         return;
     }
     page.heading(heading);
-    // In a narrow terminal, the bars are omitted first.
+    // If the terminal is too narrow for the table, omit the bars.
     let narrow: Vec<Column> = columns
         .iter()
         .filter(|column| !column.head.is_empty())

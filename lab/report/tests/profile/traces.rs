@@ -23,12 +23,14 @@ impl Trace {
         Self::sampled(command, 0)
     }
 
-    /// Begins a trace that records one block for every `sample_bytes` bytes requested.
+    /// Begins a trace that records one block for every `sample_bytes` bytes requested, or all
+    /// blocks if this is 0.
     pub fn sampled(command: &str, sample_bytes: u64) -> Self {
         Self::with_stacks(command, sample_bytes, 0)
     }
 
-    /// Begins a trace with stacks, at these rates.
+    /// Begins a trace. `sample_bytes` and `stack_bytes` are the mean numbers of requested bytes
+    /// between two recorded blocks, and between two blocks with stacks.
     pub fn with_stacks(command: &str, sample_bytes: u64, stack_bytes: u64) -> Self {
         let names = ["malloc", "_Znwm", "realloc", "free", "_ZdlPvm"];
         let recording = Recording {
