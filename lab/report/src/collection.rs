@@ -25,7 +25,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// Writes a suite as tables and claims, and a sweep as races.
+/// Writes a suite with its tables and claims, or a sweep with its races and figures.
 impl Exporter<Collection> for Terminal {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -36,7 +36,7 @@ impl Exporter<Collection> for Terminal {
     }
 }
 
-/// Writes a suite as tables and claims, and a sweep as races.
+/// Writes a suite with its tables and claims, or a sweep with its races and figures.
 impl Exporter<Collection> for Markdown {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {

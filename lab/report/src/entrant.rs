@@ -1,4 +1,4 @@
-//! Figures of one entrant that several tables and texts show, and the keys of comparisons.
+//! Figures of one entrant that several tables and texts show, and keys of figures.
 
 use heapdrome_schema::{Comparison, EntrantResult, Series};
 

@@ -1,4 +1,4 @@
-//! The columns of the tables, for every format.
+//! The columns of a race's tables, common to the terminal, Markdown and the page.
 
 use heapdrome_schema::{
     CPU, Comparison, EntrantResult, PEAK_RSS, ProofSummary, Role, Verdict, WALL,
@@ -175,8 +175,8 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
         .collect()
 }
 
-/// Formats an entrant's verdict on a metric. For wall time and metrics, the baseline's cell states
-/// that it is the baseline.
+/// Formats an entrant's verdict on a metric. The baseline's cell states that it is the baseline, if
+/// `metric` is wall time or a metric of the baseline.
 fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {

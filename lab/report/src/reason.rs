@@ -95,13 +95,13 @@ pub enum Cause {
     Unfollowed,
 }
 
-/// A setting of the baseline's allocator, compared with the entrant.
+/// A setting of the baseline's allocator, compared with the entrant of the [`Reason`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Name of the entrant with this setting.
     pub allocator: String,
-    /// Share of the gain that the setting reaches; `None` if no difference from the entrant was
-    /// shown.
+    /// Share of the gain that the setting reaches; `None` if no difference from the gain of the
+    /// reason's entrant was shown.
     pub share: Option<f64>,
 }
 

@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time; `None` if it may, or if there are no `rivals`.
-/// The reason requires three conditions: there are few calls; few bytes are requested, or all
-/// entrants have nearly equal page faults; and no difference in time was shown.
+/// Returns the reason why malloc hardly affects time; `None` if it may affect time, or if there are
+/// no `rivals`. The reason requires three conditions: there are few calls; few bytes are requested,
+/// or all entrants have nearly equal page faults; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,

@@ -9,9 +9,7 @@ use crate::words::{self, NONE};
 /// A table of the degradation for one combination of values of the parameters that the curves do
 /// not follow.
 pub(crate) struct Scaling {
-    /// The heading of the table.
     pub(crate) heading: String,
-    /// Names of the allocators.
     pub(crate) names: Column,
     /// Columns of the table: one for each value except the first, then the knee if it is known and
     /// the table shows it.
@@ -104,7 +102,7 @@ fn table(
     let shown = |curve: &&ScalingCurve| foreign::short_name(&curve.allocator, width);
     let names = Column::text("allocator", curves.iter().map(shown).collect());
     let count = curves.iter().map(|curve| curve.points.len()).max();
-    // At the first value every degradation is 1, so it has no column.
+    // At the first value every degradation is 1, so the first value has no column.
     let places = 1..count.unwrap_or(0);
     let column = |place: usize| {
         let head = curves.iter().find_map(|curve| curve.points.get(place));

@@ -70,7 +70,8 @@ impl<'a> Sheet<'a> {
         figures.iter().any(|figure| figure == metric)
     }
 
-    /// Returns the figures of the workload that are not in the main table, in the workload's order.
+    /// Returns the names of the workload's figures that are not in the main table, in the
+    /// workload's order.
     pub(crate) fn figures(&self) -> Vec<String> {
         let figures = self.result.options.figures.iter();
         let others = figures.filter(|name| ![OPERATIONS, OVERHEAD].contains(&name.as_str()));

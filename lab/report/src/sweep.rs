@@ -197,7 +197,7 @@ fn cell(race: &Member, figure: &Followed, name: &str) -> String {
     }
 }
 
-/// Formats a ratio, such as `0.83 (0.79 to 0.87)`.
+/// Formats a ratio with its interval, such as `0.83 (0.79 to 0.87)`.
 fn ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..

@@ -94,7 +94,8 @@ pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<Stri
     lines
 }
 
-/// Returns the notes with their numbers, and the numbers that rows omit.
+/// Returns the notes with their numbers, then the complete numbers for each row that shortens its
+/// own.
 pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
     let notes = sheet.notes.iter().enumerate();
     notes
@@ -170,8 +171,8 @@ impl Page {
         extents[self.ranking(sheet, choices)]
     }
 
-    /// Adds a table with a row for each entrant of the ranking. Returns the position of the choice
-    /// that fits, or of the last one if none fits.
+    /// Adds a table with a row for each entrant of the ranking. Returns the position of the first
+    /// choice that fits, or of the last one if none fits.
     pub(crate) fn ranking(
         &mut self,
         sheet: &Sheet<'_>,

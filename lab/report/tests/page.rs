@@ -40,7 +40,7 @@ fn all<'a>(document: &'a Html, selector: &str) -> Vec<scraper::ElementRef<'a>> {
     document.select(&selector).collect()
 }
 
-/// Returns a race with a timeline.
+/// Returns a race with measurements of memory over time and in parts.
 fn timed() -> RaceResult {
     let mut result = races::usual();
     for entrant in &mut result.entrants {

@@ -154,7 +154,7 @@ fn survival() -> Survival {
     }
 }
 
-/// Returns a comparison of two results with every field.
+/// Returns a comparison of two results with one judged condition and one change.
 fn changes() -> Changes {
     let side = || ComparedResult {
         file: "r.json".to_owned(),

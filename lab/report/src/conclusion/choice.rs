@@ -107,8 +107,8 @@ fn cheaper<'a>(
 /// such entrants. Returns `None` if there is no such figure. Only entrants with a proof count. An
 /// entrant that gains processor time must not have been shown to be slower in wall time. An entrant
 /// that gains memory must not have been shown to be slower in any speed. If the race could show
-/// only large differences in time, it must also have been shown to be as fast as the baseline, in
-/// all judged speeds or in processor time.
+/// only large differences in time, such an entrant must also have been shown to be as fast as the
+/// baseline, in all judged speeds or in processor time.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)

@@ -257,8 +257,8 @@ impl<'a> Rival<'a> {
             .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
-    /// Returns whether this rival was shown to be lower than the other on this figure: their
-    /// intervals against the baseline do not overlap.
+    /// Returns whether this rival was shown to be lower than the other on this figure: its interval
+    /// against the baseline lies wholly below the other's.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
         let both = self.turned(figure).zip(other.turned(figure));
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)

@@ -194,7 +194,7 @@ fn policy(style: &str, script: Option<&str>) -> String {
     )
 }
 
-/// Returns the CSS rules for the colour of each entrant, on light and on dark pages.
+/// Returns the CSS rules for the classes of colours, on light and on dark pages.
 fn colours() -> String {
     let rules = |colours: &[&str]| -> String {
         let rule = |(place, colour): (usize, &&str)| format!(".c{place}{{color:{colour}}}\n");

@@ -81,7 +81,7 @@ struct Paper {
     right: f64,
     /// Number of letters of a name that fit at the right of the plot.
     letters: usize,
-    /// Position of the last value.
+    /// Place of the parameter's last value, in the units of `x`.
     last: f64,
     unit: Unit,
     ends: Ends,

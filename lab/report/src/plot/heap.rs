@@ -18,7 +18,7 @@ const ACROSS: [f64; 2] = [76.0, WIDTH - 16.0];
 const UP: [f64; 2] = [250.0, 34.0];
 const HEIGHT: f64 = 286.0;
 
-/// A drawing over time of one process, or of all processes.
+/// The data of a drawing over time, of one process or of all processes.
 pub(crate) struct OverTime<'a> {
     /// Name of the drawing, unique in a page.
     pub(crate) name: String,
@@ -260,7 +260,7 @@ fn path(places: &[[f64; 2]]) -> String {
     path
 }
 
-/// Returns the names of the curves, drawn above them.
+/// Returns the legend, which is above the plot.
 fn key(curves: &[&Curve]) -> Node {
     let entry = |(place, curve): (usize, &&Curve)| {
         let x = ACROSS[0] + 130.0 * place as f64;

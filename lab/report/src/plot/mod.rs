@@ -61,7 +61,7 @@ pub struct Plot {
     /// Description of the content, in one sentence or a few.
     pub(crate) caption: String,
     drawing: Node,
-    /// A second drawing for narrow screens, if the page has one.
+    /// A second drawing, which the page shows on narrow screens.
     narrow: Option<Node>,
     /// Whether the drawing has curves, which the reader of a page can hide.
     pub(crate) has_curves: bool,

@@ -24,8 +24,9 @@ mod tests {
     use super::super::palette::INK;
     use super::*;
 
-    /// Main colour and background of a dark page, as in the page's style.
+    /// Main colour of a dark page, as in the page's style.
     const DARK_INK: &str = "#e8e8e6";
+    /// Background of a dark page, as in the page's style.
     const DARK_PAPER: &str = "#16191d";
 
     /// Minimum distance of two colours in CIE Lab.

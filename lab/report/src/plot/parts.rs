@@ -81,7 +81,6 @@ impl Part {
     }
 }
 
-/// One bar of a row.
 struct Bar<'a> {
     name: &'static str,
     parts: &'a MemoryParts,

@@ -134,7 +134,6 @@ fn head(across: &Scale) -> Node {
     ])
 }
 
-/// Formats a time on the axis.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         "0".to_owned()

@@ -4,8 +4,9 @@
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
-/// Wire types of the encoding: a number as a varint, and bytes after their length.
+/// Wire type of a number, which is encoded as a varint.
 const NUMBER: u64 = 0;
+/// Wire type of bytes, which follow their length.
 const BYTES: u64 = 2;
 
 impl Message {

@@ -70,7 +70,7 @@ fn title(page: &mut Page, profile: &Profile) {
     page.text.push('\n');
 }
 
-/// Widths for a column of stacks; the first that fits is taken.
+/// Widths of a column of functions or stacks, in the order in which they are tried.
 const WIDTHS: [usize; 5] = [100, 70, 50, 34, 22];
 
 /// Shows the functions and stacks that requested the blocks.

@@ -89,12 +89,12 @@ fn system_calls(rows: [&EntrantResult; 2], share: f64) -> Option<Cause> {
     })
 }
 
-/// Returns the estimated time in allocator calls.
+/// Returns the estimated seconds in allocator calls.
 fn in_calls(row: &EntrantResult) -> Option<f64> {
     Some(row.evidence.as_ref()?.call_time?.spent_s)
 }
 
-/// Returns the sum of user and system time.
+/// Returns the sum of the medians of user and system time.
 fn processor(row: &EntrantResult) -> Option<f64> {
     Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }

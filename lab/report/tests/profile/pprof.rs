@@ -22,7 +22,7 @@ struct Read {
     mappings: Vec<[String; 2]>,
     /// Address of each location, and its functions with their lines.
     locations: Vec<(u64, Vec<String>)>,
-    /// Labels of the samples.
+    /// Labels of the samples, such as `process=app (pid 100)`.
     labels: Vec<String>,
 }
 

@@ -173,8 +173,8 @@ pub fn exchange() -> Trace {
     trace
 }
 
-/// Returns a trace of three processes that run one after the other. The recording of the second was
-/// cut off, and a further program was not recorded.
+/// Returns a trace of three processes that run one after the other. The recording of the second
+/// stopped before its end, and a further program was not recorded.
 pub fn several(name: &str) -> Trace {
     let mut trace = Trace::of(name);
     for process in 0..3_u32 {
