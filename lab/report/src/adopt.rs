@@ -15,7 +15,7 @@ pub struct Adoption {
     pub allocator: String,
     /// Libraries for `LD_PRELOAD`, in load order; empty if the entrant needs none.
     pub preload: Vec<PathBuf>,
-    /// Whether the library is in heapdrome's cache, which may be cleaned at any time.
+    /// Whether every library is in heapdrome's cache, which may be cleaned at any time.
     pub cached: bool,
     /// Environment variables of the entrant's runs: the allocator's own, and those that the race
     /// sets for the command.

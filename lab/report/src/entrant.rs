@@ -25,9 +25,9 @@ pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
     median.is_finite().then_some(median)
 }
 
-/// Returns the sum of user and system time: of their medians, and of their samples. `None` if
-/// either is missing. A sum counts as an outlier if one of its parts is an outlier and the sum lies
-/// outside the range of the sums without outliers.
+/// Returns the sum of user and system time: the sum of their medians, and the sums of their samples
+/// by round. `None` if either is missing. A sum counts as an outlier if one of its parts is an
+/// outlier and the sum lies outside the range of the sums without outliers.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;

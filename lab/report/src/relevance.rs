@@ -101,7 +101,8 @@ fn little_time(
 /// Returns a remark if far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
     let peak = median(baseline.peak_tree_bytes.as_ref())?;
-    // Older versions of heapdrome did not count requested bytes. Their results have no such remark.
+    // Older versions of heapdrome did not count requested bytes, so their results get no such
+    // remark.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
     (peak > FAR_MORE * explained).then(|| {

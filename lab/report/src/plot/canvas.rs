@@ -227,8 +227,8 @@ pub(crate) fn group(class: &str, look: Look) -> Element {
         .in_file("color", look.colour())
 }
 
-/// Returns a curve with the elements that belong to it. The reader of a page can hide it by its
-/// name.
+/// Returns a curve with the elements that belong to it. On a page that lists the curves, the reader
+/// can hide it by its name.
 pub(crate) fn curve(look: Look, name: &str, path: String, rest: Node) -> Node {
     let line = coloured(path)
         .with("stroke-width", "1.8")

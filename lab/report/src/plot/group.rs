@@ -87,8 +87,8 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
     scaling::others(sweep).into_iter().map(of_others).collect()
 }
 
-/// Returns the races of the longest curve from left to right. The flag is true if all values are
-/// numbers above 0.
+/// Returns the races of the longest curve from left to right, and whether all values are numbers
+/// above 0.
 fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
     let points = curves.iter().map(|curve| &curve.points);
     let points = points.max_by_key(|points| points.len());

@@ -34,9 +34,9 @@ mod tests {
 
     type Colour = [f64; 3];
 
-    /// Matrices from linear red, green and blue to the colours seen with each kind of vision:
-    /// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
-    /// Vision Deficiency", 2009, at full severity.
+    /// Matrices from linear red, green and blue to the colours seen with each kind of vision, at
+    /// full severity (Machado, Oliveira and Fernandes, "A Physiologically-based Model for
+    /// Simulation of Color Vision Deficiency", 2009).
     const EYES: [(&str, [Colour; 3]); 4] = [
         ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (

@@ -171,8 +171,8 @@ fn curves(
     names.into_iter().map(curve).collect()
 }
 
-/// Returns the cost increase of one operation at each value: the operations per CPU second at the
-/// first value, divided by the operations per CPU second at this value.
+/// Returns the processor time of one operation at each value, relative to the first value: the
+/// operations per CPU second at the first value, divided by those at this value.
 fn degradation(operations: &[Curve]) -> Vec<Curve> {
     let degraded = |curve: &Curve| {
         let first = curve.points.first().map_or(1.0, |first| first.value);
