@@ -80,7 +80,7 @@ impl Called {
         from_requester(&self.names)
     }
 
-    /// Returns the function that requested the blocks; empty if no function is known.
+    /// Returns the function that requested the blocks; [`NO_STACK`] for blocks without a stack.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
