@@ -13,9 +13,9 @@ use crate::reproduce;
 pub struct Adoption {
     /// Name of the entrant.
     pub allocator: String,
-    /// The libraries for `LD_PRELOAD`, in order; empty for the system's own allocator.
+    /// Libraries for `LD_PRELOAD`, in load order; empty if the entrant needs none.
     pub preload: Vec<PathBuf>,
-    /// Whether the library is in heapdrome's cache, which may be cleaned at any time.
+    /// Whether every library is in heapdrome's cache, which may be cleaned at any time.
     pub cached: bool,
     /// Environment variables of the entrant's runs: the allocator's own, and those that the race
     /// sets for the command.
@@ -26,12 +26,12 @@ pub struct Adoption {
     pub rust: Option<String>,
     /// Instructions for a CMakeLists.txt, in one or more lines.
     pub cmake: Option<String>,
-    /// The command of the race.
+    /// The command of the race; empty if it is unknown.
     pub command: Vec<String>,
 }
 
-/// Returns the environment of an entrant's runs, without `LD_PRELOAD`: the variables that the race
-/// sets for every entrant, and the entrant's own.
+/// Returns the environment variables that are set for an entrant's runs, except `LD_PRELOAD`: those
+/// that the race sets for every entrant, and the entrant's own.
 pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String, String> {
     let mut settings = result.options.environment.clone();
     for (name, own) in &entrant.settings {
@@ -41,8 +41,8 @@ pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String
     settings
 }
 
-/// Formats the ways to adopt an allocator. Prose is wrapped at `width` characters, but lines to
-/// copy are not.
+/// Formats the ways to adopt an allocator. Prose is wrapped at `width` characters (at least 40),
+/// but lines to copy are not.
 pub fn text(adoption: &Adoption, width: usize) -> String {
     let moved = settled(adoption);
     let copies = copies(adoption, &moved);

@@ -24,10 +24,11 @@ const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.
 const REASONS: usize = 3;
 
-/// Brief output: the table, its evidence, the instructions to use the winner, and the conclusion.
+/// Brief output: the table, the reason for the gain, the noise, the proof, the command that uses
+/// the winner, and the conclusion.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a> {
-    /// Format of the text. At most 80 characters of a line are used.
+    /// Format of the text. Text is wrapped at 80 characters even on a wider terminal.
     pub terminal: Terminal,
     /// Argument of `heapdrome show` that finds this result: a file, or the name of a stored race.
     pub name: &'a str,
@@ -72,8 +73,9 @@ impl Brief<'_> {
         })
     }
 
-    /// Returns the line that runs the command under the winner if there is one, the command that
-    /// prints the full output, and the conclusion. The race of a workload has no such line.
+    /// Returns the end of the output: the line that runs the command under the winner, the command
+    /// that prints the full output, and the conclusion. The line is absent if there is no winner,
+    /// or the race runs a workload.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();
         let name = reproduce::for_the_eye(&[self.name.to_owned()]);
@@ -139,8 +141,8 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Lists the entrants without a valid row, grouped by the reason. Only the first [`REASONS`]
-/// reasons are printed.
+/// Lists the entrants without a valid row, grouped by the reason. After the first [`REASONS`]
+/// groups, lists the remaining entrants without their reasons.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
@@ -214,7 +216,7 @@ fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String
     let plain = (!is_redacted).then(|| format!("{assigned}{line}"));
     let name = reproduce::for_the_eye(std::slice::from_ref(&entrant.allocator));
     // `heapdrome exec` sets the entrant's own variables, but not those of the race, so the line
-    // sets those.
+    // sets the variables of the race.
     let given = self::assigned(result.options.environment.clone());
     let exec = format!("{given}heapdrome exec -a {name} --");
     let by_exec = format!("{exec} {line}");

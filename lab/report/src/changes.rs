@@ -16,8 +16,7 @@ use crate::{Exporter, ReportError};
 /// Text for a figure for which no change was shown.
 const NO_CHANGE: &str = "no change shown";
 
-/// Keys and names of the figures that get a table in every comparison that contains them. The
-/// tables of metrics, which only some races have, follow.
+/// Keys and names of the main figures, in the order of their tables. The tables of metrics follow.
 const TOLD: [(&str, &str); 6] = [
     (WALL, "wall time"),
     ("cpu_s", "processor time"),
@@ -27,7 +26,7 @@ const TOLD: [(&str, &str); 6] = [
     (OVERHEAD, "overhead"),
 ];
 
-/// Figures that are judged and part of the JSON, but appear in no table.
+/// Keys of figures that are part of the JSON, but appear in no table.
 const UNTOLD: [&str; 6] = [
     "user_s",
     "system_s",
@@ -60,8 +59,9 @@ fn in_columns(changes: &Changes, terminal: Terminal) -> String {
         page.heading(&foreign::shorten(&headline(pair), terminal.width.max(40)));
         let mut tables = tables(pair);
         if changes.pairs.len() > 1 {
-            // With several pairs, the terminal shows only the first table of each. The Markdown
-            // contains the others, and the conclusion below lists the changes.
+            // With several pairs, the terminal shows only the first table of each pair. The
+            // Markdown contains all tables, and the conclusion below lists the main figures that
+            // changed.
             tables.truncate(1);
         }
         for (heading, rows) in tables {
@@ -134,7 +134,7 @@ fn headline(pair: &RacePair) -> String {
     )
 }
 
-/// Returns the figures that get a table, each with its rows.
+/// Returns the heading and the rows of each figure's table.
 fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     let rows = |figure: &str| -> Vec<&Change> {
         let all = pair.changes.iter();
@@ -153,8 +153,7 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     found
 }
 
-/// Returns the names of the pair's metrics: figures that are neither in [`TOLD`] nor in [`UNTOLD`],
-/// and that other races may lack.
+/// Returns the names of the pair's metrics: figures that are neither in [`TOLD`] nor in [`UNTOLD`].
 fn metrics(pair: &RacePair) -> Vec<&str> {
     let common = |name: &str| TOLD.iter().any(|(told, _)| *told == name) || UNTOLD.contains(&name);
     let mut names: Vec<&str> = Vec::new();
@@ -166,8 +165,9 @@ fn metrics(pair: &RacePair) -> Vec<&str> {
     names
 }
 
-/// Returns the columns of one figure: names of at most `name` characters, both medians, the known
-/// factors if `factors` is set, and the verdict.
+/// Returns the columns of one figure: names of at most `name` characters, both medians, the factors
+/// if `factors` is set, and the verdict. If the results come from different machines, omits the
+/// factor of the figure itself.
 fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> Vec<Column> {
     let all = |tell: &dyn Fn(&Change) -> String| -> Vec<String> {
         rows.iter().map(|change| tell(change)).collect()

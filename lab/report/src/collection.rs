@@ -1,4 +1,5 @@
-//! Output of collections: a suite with its tables and the verdicts on its claims, or a sweep.
+//! Text and Markdown of collections: a suite with its tables and the verdicts on its claims, or a
+//! sweep.
 
 mod claims;
 
@@ -24,7 +25,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// Writes a suite as tables and claims, and a sweep as races.
+/// Writes a suite with its tables and claims, or a sweep with its races and figures.
 impl Exporter<Collection> for Terminal {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -35,7 +36,7 @@ impl Exporter<Collection> for Terminal {
     }
 }
 
-/// Writes a suite as tables and claims, and a sweep as races.
+/// Writes a suite with its tables and claims, or a sweep with its races and figures.
 impl Exporter<Collection> for Markdown {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -148,13 +149,13 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
     }
 }
 
-/// Returns whether the collection has tested claims, or races that do not check a replay. If not,
-/// it is a collection of tables of an experiment, which refers to no document.
+/// Returns whether the collection tests claims or targets, or has races other than the check of a
+/// replay. Other collections, such as the tables of an experiment, refer to no document.
 pub(crate) fn speaks_of_a_document(collection: &Collection) -> bool {
     !Kind::of(collection).is_empty()
 }
 
-/// Returns the title of a table. For a published table, it contains the source.
+/// Returns the title of a table. The title of a published table names its source.
 pub(crate) fn title(table: &Table) -> String {
     let title = foreign::line(&table.title);
     match &table.published {
@@ -211,7 +212,7 @@ pub(crate) fn checked(collection: &Collection) -> Option<String> {
     })
 }
 
-/// Summarises the size of the misuse suite.
+/// Returns a sentence with the numbers of kinds of misuse and of allocators.
 pub(crate) fn misused(collection: &Collection) -> String {
     let distinct = |name: fn(&MisuseRun) -> &str| {
         let names: BTreeSet<&str> = collection.misuse().iter().map(name).collect();
@@ -336,7 +337,8 @@ fn factor(race: &Member) -> String {
     }
 }
 
-/// Returns the recommendations of the races. Identical recommendations appear once.
+/// Returns the conclusions of the races. Identical conclusions appear once, with the places of all
+/// their races.
 fn conclusions(collection: &Collection) -> Vec<String> {
     let mut told = Folded::default();
     for race in &collection.races {

@@ -1,4 +1,5 @@
-//! Every sample on its own line, for a spreadsheet or a statistics package.
+//! Results as CSV, with one sample on each line, and tables as CSV, for a spreadsheet or a
+//! statistics package.
 
 use heapdrome_schema::{Collection, EntrantResult, RaceResult, Role, Series, Status, Table};
 
@@ -74,7 +75,8 @@ fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     samples(entrant).into_iter().map(of_sample).collect()
 }
 
-/// Returns round, metric and value of every sample; a line of empty fields if there are no samples.
+/// Returns the round, metric and value of each sample; one record of empty fields if there are no
+/// samples.
 fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for (metric, series) in series(entrant) {
@@ -93,7 +95,7 @@ fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     all
 }
 
-/// Returns every series of an entrant with its name in the JSON.
+/// Returns the series of an entrant that the CSV contains, each with its name in the JSON.
 fn series(entrant: &EntrantResult) -> Vec<(&str, &Series)> {
     let fixed = [
         ("wall_s", &entrant.wall_s),

@@ -1,4 +1,4 @@
-//! Figures of one entrant that several tables and texts show, and the keys of comparisons.
+//! Figures of one entrant that several tables and texts show, and keys of figures.
 
 use heapdrome_schema::{Comparison, EntrantResult, Series};
 
@@ -11,7 +11,7 @@ const LEAST: u64 = 1 << 20;
 pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
 /// Name of a workload's figure for operations per CPU second.
 pub(crate) const OPERATIONS: &str = "operations_per_cpu_s";
-/// Name of a workload's figure for peak resident memory relative to its requests.
+/// Name of a workload's figure for the ratio of peak resident to peak requested memory.
 pub(crate) const OVERHEAD: &str = "overhead";
 
 /// Returns an entrant's comparison with the baseline on `metric`.
@@ -19,15 +19,15 @@ pub(crate) fn versus<'a>(entrant: &'a EntrantResult, metric: &str) -> Option<&'a
     entrant.versus_baseline.get(metric)
 }
 
-/// Returns the median, if it is a number.
+/// Returns the median, if it is finite.
 pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
     let median = series?.median;
     median.is_finite().then_some(median)
 }
 
-/// Returns the sum of user and system time: of their medians, and of their samples. `None` if
-/// either is missing. A sum counts as an outlier if one of its parts is an outlier and the sum lies
-/// beyond every sum without outliers.
+/// Returns the sum of user and system time: the sum of their medians, and the sums of their samples
+/// by round. `None` if either is missing. A sum counts as an outlier if one of its parts is an
+/// outlier and the sum lies outside the range of the sums without outliers.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;
@@ -57,7 +57,8 @@ pub(crate) fn settings(entrant: &EntrantResult) -> String {
 }
 
 /// Returns the ratio of the tree's peak of anonymous memory to the program's peak of requested
-/// bytes. Returns `None` if several processes share the work, or the program requested little.
+/// bytes. Returns `None` if a peak is unknown, several processes share the work, or the program
+/// requested little.
 pub(crate) fn overhead(row: &EntrantResult) -> Option<f64> {
     let seen = row.evidence.as_ref()?;
     let peak = row.peak_tree_bytes.as_ref()?.median;

@@ -13,10 +13,10 @@ use crate::reason::reason_for;
 use crate::table::{self, Column};
 use crate::words::{self, NONE};
 
-/// Maximum width of a name in characters.
+/// Maximum width of a name, in characters.
 const NAME: usize = 12;
 
-/// Width of the longest bar of the sizes in characters.
+/// Width of the longest bar, in characters.
 const BAR: usize = 30;
 
 /// Name of the entrant whose calls do the least work.
@@ -111,7 +111,7 @@ fn paragraph(text: &mut String, more: &str) {
     }
 }
 
-/// Wraps sentences, and truncates a table's lines. At the usual width, nothing is truncated.
+/// Wraps sentences, and truncates a table's lines.
 fn fitted(line: &str, width: usize) -> String {
     match line.contains("  ") || line.contains('─') {
         true => foreign::shorten(line, width),

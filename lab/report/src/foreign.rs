@@ -34,8 +34,7 @@ pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control() && !turns_text_around && !is_none && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Returns `text` without escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and
-/// short sequences.
+/// Returns `text` without escape sequences of ECMA-48, such as `ESC [ 31 m` and `ESC ] ... BEL`.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -71,17 +70,18 @@ fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Op
     None
 }
 
-/// Skips a control sequence up to and including its final letter.
+/// Skips a control sequence up to and including its final character.
 fn skip_sequence(rest: &mut std::str::Chars<'_>) {
     skip_until(rest, |c| ('@'..='~').contains(&c));
 }
 
-/// Skips the rest of an escape with intermediate characters, such as `ESC ( B`.
+/// Skips the rest of an escape sequence with intermediate characters, such as `ESC ( B`.
 fn skip_short(rest: &mut std::str::Chars<'_>) {
     skip_until(rest, |c| ('0'..='~').contains(&c));
 }
 
-/// Skips a control string up to its terminator: BEL, ST, or `ESC \`.
+/// Skips a control string and its terminator: BEL, ST, or `ESC \`. Any other ESC also ends the
+/// string.
 fn skip_string(rest: &mut std::str::Chars<'_>) {
     let end = skip_until(rest, |c| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}'));
     if end == Some('\u{1b}') && rest.as_str().starts_with('\\') {

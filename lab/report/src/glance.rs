@@ -70,7 +70,8 @@ impl Shape {
     }
 }
 
-/// Returns the columns of the table: the names, and a column for each figure that any entrant has.
+/// Returns the columns of the table: the names, and a column for each of [`Figure::COMMON`] that
+/// any entrant has.
 pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     let names = sheet.rows.iter();
     let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
@@ -80,7 +81,7 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     std::iter::once(names).chain(figures).collect()
 }
 
-/// Explains the signs that the table contains.
+/// Explains the cells of the table and their marks.
 pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     let baseline = sheet.baseline();
     let value = if shape.values { "value, " } else { "" };

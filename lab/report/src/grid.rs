@@ -1,4 +1,4 @@
-//! The columns of the tables, for every format.
+//! The columns of a race's tables, common to the terminal, Markdown and the page.
 
 use heapdrome_schema::{
     CPU, Comparison, EntrantResult, PEAK_RSS, ProofSummary, Role, Verdict, WALL,
@@ -20,7 +20,7 @@ pub(crate) struct Extent {
     pub(crate) time_interval: bool,
     /// Whether each ratio of memory has its interval.
     pub(crate) memory_interval: bool,
-    /// Whether the table shows the calls that reached the allocator.
+    /// Whether the table shows the number of calls that reached the allocator.
     pub(crate) calls: bool,
     /// Whether the table shows the peak of the whole process tree.
     pub(crate) tree: bool,
@@ -123,8 +123,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Returns the main table: each entrant with its time, its memory, and the comparisons of both.
-/// Empty columns are omitted.
+/// Returns the main table: each entrant with its times, its memory, their ratios to the baseline,
+/// its calls and its notes. Omits empty columns, and columns that `extent` excludes.
 pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
     let rows = Rows::ranked(sheet);
     let versus = format!(
@@ -175,7 +175,8 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
         .collect()
 }
 
-/// Formats an entrant's verdict on a metric. The baseline's cell states that it is the baseline.
+/// Formats an entrant's verdict on a metric. The baseline's cell states that it is the baseline, if
+/// `metric` is wall time or a metric of the baseline.
 fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
@@ -219,7 +220,7 @@ fn marks(marks: &[usize]) -> String {
     text.join(",")
 }
 
-/// Formats numbers in ascending order. Three and more consecutive ones become a range, such as
+/// Formats numbers in ascending order. Three or more consecutive numbers become a range, such as
 /// `3-5`.
 fn in_ranges(numbers: &[usize]) -> Vec<String> {
     let mut numbers = numbers.to_vec();

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{Exporter, ReportError};
 
-/// A result of any kind as JSON, schema version 1.
+/// A result of any kind as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Json;
 

@@ -1,5 +1,5 @@
-//! Exporters of results, and the texts that accompany them. Each exporter has its own file, and all
-//! implement one trait.
+//! Exporters of results, and the texts that accompany them. Each output format implements
+//! [`Exporter`].
 //!
 //! This crate reads no clock, no file and no environment variable. The caller chooses the width,
 //! the colours, and the destination of the bytes.

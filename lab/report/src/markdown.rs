@@ -16,7 +16,7 @@ use crate::terminal::FIGURES;
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// The result as Markdown: tables, paragraphs and code blocks.
+/// A result as Markdown: tables, paragraphs and code blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Markdown;
 

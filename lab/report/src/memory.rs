@@ -41,8 +41,7 @@ fn largest(entrant: &EntrantResult) -> Option<&MemoryParts> {
     parts.max_by_key(|parts| parts.resident() + parts.swapped)
 }
 
-/// Returns the maximum number of bytes that a workload had requested at any moment; `None` if the
-/// workload does not report them.
+/// Returns the peak of a workload's requested bytes; `None` if the workload does not report it.
 pub(crate) fn requested(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<f64> {
     figure(sheet, entrant, REQUESTED)
 }
@@ -104,8 +103,8 @@ pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column
     (names, columns)
 }
 
-/// Returns whether anything is known of the entrant's memory other than the peak, which other
-/// tables show.
+/// Returns whether the entrant's memory over time or its average is known. Other tables show the
+/// peaks.
 fn is_watched(entrant: &EntrantResult) -> bool {
     !entrant.memory_timeline.is_empty() || entrant.average_tree_bytes.is_some()
 }

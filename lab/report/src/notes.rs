@@ -7,7 +7,8 @@ use crate::entrant::{cpu, settings};
 use crate::foreign;
 use crate::words;
 
-/// A note on one entrant: a sentence with a figure, which may differ for other entrants.
+/// A note on one entrant: a sentence that may contain a figure. The figure may differ for other
+/// entrants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     before: String,
@@ -153,7 +154,8 @@ fn detached(entrant: &EntrantResult) -> Option<Note> {
     (!names.is_empty()).then(|| Note::plain(told))
 }
 
-/// Returns the notes that a proof requires.
+/// Returns the notes on a proof: on unserved programs, on warnings, and on a proof from another
+/// cell.
 pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
     let mut notes: Vec<Note> = proof.unserved.iter().map(unserved).collect();
     let warnings = proof.warnings.iter();

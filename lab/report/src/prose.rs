@@ -1,4 +1,5 @@
-//! The findings of a race as sentences, on the noise floor, the machine, and the race itself.
+//! Sentences on a race: its noise floor, its machine, its rounds, its remarks, and its comparisons
+//! in full.
 
 use heapdrome_schema::{
     Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Verdict, WALL, spoken,
@@ -10,7 +11,7 @@ use crate::grid::Extent;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// Formats the noise floor as one sentence.
+/// Formats the noise floor of wall time as one sentence.
 pub(crate) fn noise_floor(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known: too few rounds of the baseline against itself.".to_owned();
@@ -28,7 +29,8 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
     format!("{shows}; {name} against itself {itself}.")
 }
 
-/// Formats the noise floor in a few words.
+/// Formats the noise floor as one sentence, with the smallest detectable difference of each judged
+/// figure.
 pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known after so few rounds.".to_owned();
@@ -78,8 +80,8 @@ pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     words::listed(&told.collect::<Vec<_>>())
 }
 
-/// Returns in full the comparisons that the table shortens: those without a clear verdict, and
-/// those whose interval the table omits.
+/// Returns in full the undecided comparisons of wall time and memory, and the comparisons of memory
+/// and operations whose interval the table omits.
 pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let memory_too = !extent.memory_interval;
     let operations_too = !extent.operations_interval && sheet.is_figure(OPERATIONS);
@@ -199,7 +201,8 @@ pub(crate) fn remarks(result: &RaceResult) -> Vec<String> {
     remarks
 }
 
-/// Corrects a stored remark, because older results print a small probability as zero.
+/// Corrects a stored remark, because older versions of heapdrome stored a small probability as
+/// zero.
 fn saved_remark(text: &str) -> String {
     foreign::line(text).replace("(p = 0.000)", "(p < 0.001)")
 }

@@ -1,8 +1,8 @@
 //! The reason why an entrant is better than the baseline: one sentence, chosen from the
 //! measurements.
 //!
-//! A cause of a gain in time is named only if its own figure accounts for enough of the gain. This
-//! sets no limit to what another allocator could achieve.
+//! A cause of a gain in time is named only if its own figure accounts for enough of the gain. The
+//! share that the cause explains does not limit the gain of other allocators.
 
 mod cause;
 
@@ -53,7 +53,7 @@ pub enum Cause {
     PageFaults {
         /// Ratio of the baseline's page faults to the entrant's.
         times: f64,
-        /// Whether the entrant's memory is in huge pages, and the baseline's is not.
+        /// Whether much of the entrant's memory is in huge pages, but not much of the baseline's.
         huge_pages: bool,
         /// Share of the saved processor time that page faults explain, from 0 to 1.
         share: f64,
@@ -95,13 +95,13 @@ pub enum Cause {
     Unfollowed,
 }
 
-/// A setting of the baseline's allocator, compared with the entrant.
+/// A setting of the baseline's allocator, compared with the entrant of the [`Reason`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Name of the entrant with this setting.
     pub allocator: String,
-    /// Share of the gain that the setting reaches; `None` if no difference from the entrant was
-    /// shown.
+    /// Share of the gain that the setting reaches; `None` if no difference from the gain of the
+    /// reason's entrant was shown.
     pub share: Option<f64>,
 }
 

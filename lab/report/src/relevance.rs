@@ -27,8 +27,8 @@ const SHARE: f64 = 0.01;
 /// libraries and its allocator.
 const AT_START: f64 = (2 << 20) as f64;
 
-/// Ratio of resident memory to the sum of requested bytes and initial memory above which the excess
-/// cannot come from malloc. An allocator's own overhead is far smaller.
+/// Maximum ratio of resident memory to the sum of requested bytes and initial memory that malloc
+/// can explain. An allocator's own overhead is far smaller.
 const FAR_MORE: f64 = 3.0;
 
 /// Returns remarks on a command that hardly uses malloc, judged by its time and by its memory.
@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time; `None` if it may, or if there are no `rivals`.
-/// The reason requires three conditions: there are few calls; there are few bytes, or all entrants
-/// have nearly equal page faults; and no difference in time was shown.
+/// Returns the reason why malloc hardly affects time; `None` if it may affect time, or if there are
+/// no `rivals`. The reason requires three conditions: there are few calls; few bytes are requested,
+/// or all entrants have nearly equal page faults; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,
@@ -101,7 +101,8 @@ fn little_time(
 /// Returns a remark if far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
     let peak = median(baseline.peak_tree_bytes.as_ref())?;
-    // Older versions of heapdrome did not count requested bytes. Their results have no such remark.
+    // Older versions of heapdrome did not count requested bytes, so their results get no such
+    // remark.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
     (peak > FAR_MORE * explained).then(|| {

@@ -11,7 +11,7 @@ pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
 }
 
 /// Returns the words of the command line that repeats a collection. If the collection has races,
-/// the command line contains the seed of the first.
+/// the command line contains a seed: the one that was asked for, or else that of the first race.
 pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     match collection.races.first() {
         Some(race) => seeded(&collection.asked, race.result.seed, names(collection)),

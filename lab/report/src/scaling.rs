@@ -6,11 +6,10 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, NONE};
 
-/// A table of the degradation for one combination of the parameters that the curves do not follow.
+/// A table of the degradation for one combination of values of the parameters that the curves do
+/// not follow.
 pub(crate) struct Scaling {
-    /// The heading of the table.
     pub(crate) heading: String,
-    /// Names of the allocators.
     pub(crate) names: Column,
     /// Columns of the table: one for each value except the first, then the knee if it is known and
     /// the table shows it.
@@ -47,8 +46,8 @@ pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     tables
 }
 
-/// Returns the combinations of the parameters that the curves do not follow, in the order of the
-/// sweep.
+/// Returns the combinations of values of the parameters that the curves do not follow, in the order
+/// of the sweep.
 pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for curve in &sweep.curves {
@@ -59,7 +58,7 @@ pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     all
 }
 
-/// Returns the curves for one combination of the remaining parameters, such as `env:A=1`.
+/// Returns the curves for one combination of values of the other parameters, such as `env:A=1`.
 pub(crate) fn curves<'a>(
     sweep: &'a SweepResult,
     others: &'a str,
@@ -67,7 +66,8 @@ pub(crate) fn curves<'a>(
     sweep.curves.iter().filter(move |one| one.others == others)
 }
 
-/// Returns whether the races had different numbers of processors.
+/// Returns whether degradation per processor differs from degradation, because the races had
+/// different numbers of processors.
 fn has_own_processors(curves: &[&ScalingCurve]) -> bool {
     let mut points = curves.iter().flat_map(|curve| &curve.points);
     points.any(|point| point.degradation != point.per_processor)
@@ -102,7 +102,7 @@ fn table(
     let shown = |curve: &&ScalingCurve| foreign::short_name(&curve.allocator, width);
     let names = Column::text("allocator", curves.iter().map(shown).collect());
     let count = curves.iter().map(|curve| curve.points.len()).max();
-    // At the first value every degradation is 1, so it has no column.
+    // At the first value every degradation is 1, so the first value has no column.
     let places = 1..count.unwrap_or(0);
     let column = |place: usize| {
         let head = curves.iter().find_map(|curve| curve.points.get(place));
@@ -125,7 +125,7 @@ fn table(
     }
 }
 
-/// Formats an interval, such as `0.98 (0.95 to 1.02)`.
+/// Formats a factor with its interval, such as `0.98 (0.95 to 1.02)`.
 pub(crate) fn interval(factor: &Factor) -> String {
     let Factor { ratio, low, high } = factor;
     format!("{ratio:.2} ({low:.2} to {high:.2})")

@@ -1,5 +1,5 @@
-//! The common basis of all tables and texts: the ranking, the entrants without valid rows, with
-//! reasons, and the numbered notes.
+//! The common basis of the tables and texts of a race: the ranking, the entrants without valid
+//! rows, with reasons, and the numbered notes.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
 
@@ -70,15 +70,16 @@ impl<'a> Sheet<'a> {
         figures.iter().any(|figure| figure == metric)
     }
 
-    /// Returns the figures of the workload that are not in the main table, in the workload's order.
+    /// Returns the names of the workload's figures that are not in the main table, in the
+    /// workload's order.
     pub(crate) fn figures(&self) -> Vec<String> {
         let figures = self.result.options.figures.iter();
         let others = figures.filter(|name| ![OPERATIONS, OVERHEAD].contains(&name.as_str()));
         others.cloned().collect()
     }
 
-    /// Returns whether the race supports a claim on the figure of this name. Only replays support
-    /// some claims and not others.
+    /// Returns whether the race supports a claim on the figure of this name. Only the race of a
+    /// replay may lack support for a claim.
     pub(crate) fn supports(&self, figure: &str) -> bool {
         let replay = self.result.options.replay.as_ref();
         replay.is_none_or(|replay| replay.supports(figure))

@@ -5,7 +5,7 @@ use heapdrome_schema::{Bytes, Survival};
 /// Names of the two kinds of search.
 pub(crate) const KINDS: [&str; 2] = ["without swap", "with swap"];
 
-/// Returns the name of a search with or without swap.
+/// Returns `with swap` or `without swap`, the name of the kind of search.
 #[must_use]
 pub fn kind(swap: bool) -> &'static str {
     KINDS[usize::from(swap)]

@@ -1,4 +1,5 @@
-//! Sweeps: one race for each value of a parameter, and the change of each figure across them.
+//! Sweeps: one race for each combination of parameter values, and the change of each figure across
+//! the races.
 
 mod verdict;
 
@@ -196,7 +197,7 @@ fn cell(race: &Member, figure: &Followed, name: &str) -> String {
     }
 }
 
-/// Formats a ratio, such as `0.83 (0.79 to 0.87)`.
+/// Formats a ratio with its interval, such as `0.83 (0.79 to 0.87)`.
 fn ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -208,8 +209,8 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Name of the parameter whose value is also the number of processors that a race is pinned to, if
-/// the machine has that many.
+/// Name of the parameter for the number of threads. A race is pinned to as many processors, if the
+/// machine has them.
 const THREADS: &str = "threads";
 
 /// Returns a description of each race's processors.

@@ -1,4 +1,4 @@
-//! Tables of columns, for the terminal.
+//! Tables of columns, and their lines for the terminal.
 
 use comfy_table::{
     Attribute, CellAlignment, Color, ContentArrangement, Row, Table, TableComponent,
@@ -34,7 +34,7 @@ impl Cell {
     }
 }
 
-/// One column of a table. All columns of a table have the same number of cells.
+/// One column of a table. In a column that is shorter than the table, the missing cells are empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     /// Head of the column. A newline begins its second line.

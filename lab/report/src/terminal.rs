@@ -22,11 +22,11 @@ use crate::{Exporter, ReportError};
 /// Heading of the figures that a workload reports.
 pub(crate) const FIGURES: &str = "Figures of the workload (medians)";
 
-/// Everything that is known of a race, as text for a terminal.
+/// The full output of a result, as text for a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
-    /// Maximum width of a line in characters, at least 40. In a command line to copy, a single word
-    /// may be wider, because words are never broken.
+    /// Maximum width of a line in characters. Widths below 40 count as 40. In a command line to
+    /// copy, a single word may be wider, because words are never broken.
     pub width: usize,
     /// Whether ANSI colours are used.
     pub colour: bool,
@@ -94,7 +94,8 @@ pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<Stri
     lines
 }
 
-/// Returns the notes with their numbers, and the numbers that rows omit.
+/// Returns the notes with their numbers, then the complete numbers for each row that shortens its
+/// own.
 pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
     let notes = sheet.notes.iter().enumerate();
     notes
@@ -170,8 +171,8 @@ impl Page {
         extents[self.ranking(sheet, choices)]
     }
 
-    /// Adds a table with a row for each entrant of the ranking. Returns the position of the choice
-    /// that fits, or of the last one if none fits.
+    /// Adds a table with a row for each entrant of the ranking. Returns the position of the first
+    /// choice that fits, or of the last one if none fits.
     pub(crate) fn ranking(
         &mut self,
         sheet: &Sheet<'_>,
@@ -223,7 +224,7 @@ impl Page {
         }
     }
 
-    /// Adds the figures that the command printed.
+    /// Adds a table for each metric that the command printed.
     pub(crate) fn metrics(&mut self, sheet: &Sheet<'_>) {
         for metric in sheet.metrics() {
             self.heading(&foreign::shorten(

@@ -22,7 +22,8 @@ pub(crate) fn capital(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Formats the verdict with its estimate and, if `interval` is set, with its interval.
+/// Formats the verdict with its estimate, with its interval if `interval` is set, and with the
+/// properties in which a replay misses its program.
 ///
 /// A faster entrant's ratio is inverted, so that 0.926 reads `1.08x faster`.
 pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
@@ -252,12 +253,12 @@ pub(crate) fn number(series: Option<&Series>) -> String {
     median(series, short_number)
 }
 
-/// Formats the median of a figure. The figure's name ends in its unit.
+/// Formats the median of a figure in the unit that the figure's name implies.
 pub(crate) fn figure(name: &str, series: Option<&Series>) -> String {
     median(series, |value| amount(name, value))
 }
 
-/// Formats a value of a figure. The figure's name ends in its unit.
+/// Formats a value of a figure in the unit that the figure's name implies.
 pub(crate) fn amount(name: &str, value: f64) -> String {
     match name {
         _ if !value.is_finite() => NONE.to_owned(),
@@ -269,7 +270,7 @@ pub(crate) fn amount(name: &str, value: f64) -> String {
     }
 }
 
-/// Formats the median by `tell`, or a dash if there is no figure.
+/// Formats the median with `tell`. An unknown median is a dash.
 fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
     entrant::median(series).map_or_else(|| NONE.to_owned(), tell)
 }

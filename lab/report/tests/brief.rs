@@ -1,4 +1,5 @@
-//! Tests that the default output of a race fits on one screen in every situation.
+//! Tests of the default output of a race: its size, its table, the command that uses the winner,
+//! and its colours.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -55,7 +56,7 @@ fn failures() -> RaceResult {
     result
 }
 
-/// Returns every situation in which a race of the default entrants can end.
+/// Returns races of the default entrants with various outcomes.
 fn situations() -> Vec<(&'static str, RaceResult)> {
     let slower = [(1.2, 0.05), (1.21, 0.05), (1.3, 0.02)];
     let small = [SAME, SAME, (0.8, 0.02)];
@@ -154,7 +155,7 @@ fn a_setting_is_used_without_a_library() {
 }
 
 /// Without a variable that the race set, an allocator may serve only a few of a program's blocks,
-/// so the printed line sets all of them.
+/// so the printed line sets every variable of the race.
 #[test]
 fn variables_of_the_race_are_set_where_the_winner_is_used() {
     let mut result = setting();

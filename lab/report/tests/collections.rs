@@ -116,8 +116,8 @@ fn over(collection: &Collection) -> String {
     line.expect("a sentence over the sweep").to_owned()
 }
 
-/// Sets the wall time of `name` at the value with index `place`, as a ratio to the baseline's with
-/// an interval of 2% on either side.
+/// Sets the wall time of `name` at the value with index `place`, as a ratio to the baseline's. The
+/// interval extends by 0.02 in both directions.
 fn at(collection: &mut Collection, place: usize, name: &str, ratio: f64) {
     let verdict = match ratio {
         less if less < 0.98 => Verdict::Faster,

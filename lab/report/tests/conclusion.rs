@@ -1,4 +1,4 @@
-//! Tests of the advice of a race: the recommended entrant.
+//! Tests of the advice of a race: the recommended entrant, or the reason for recommending none.
 
 mod races;
 #[path = "races/ratios.rs"]
@@ -48,8 +48,8 @@ fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
             "jemalloc for Memory",
             race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], ALL_EVEN),
         ),
-        // The wall times of mimalloc2 and rpmalloc overlap, so mimalloc2 wins by its lower
-        // processor time.
+        // The intervals of mimalloc2 and rpmalloc on wall time overlap, so mimalloc2 wins by its
+        // lower processor time.
         (
             "mimalloc2 for Wall",
             race(
@@ -111,7 +111,8 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
     assert_eq!(advised(&left), "mimalloc2 for Wall");
     let told = Conclusion::of(&left).why;
     assert!(!told.contains("jemalloc"), "{told}");
-    // In a suite, the targets decide when an entrant leaves, so it was not shown to be worse.
+    // In a suite, an entrant leaves once its targets are decided, so the early end does not mean
+    // that jemalloc was beaten.
     left.asked = ["suite", "real"].map(str::to_owned).to_vec();
     assert_eq!(advised(&left), "jemalloc for Wall");
 }
@@ -176,7 +177,7 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
-/// A ratio that was shown to be below 1, but not by more than 2%.
+/// A ratio that was shown to be below 1, but by less than 2%.
 const LITTLE: (f64, f64) = (0.99, 0.002);
 
 #[test]

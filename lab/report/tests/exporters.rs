@@ -1,4 +1,4 @@
-//! Tests of the output of every exporter.
+//! Tests of the output of a race as full text, interim table, Markdown, CSV and JSON.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -54,7 +54,7 @@ fn odd() -> RaceResult {
     result
 }
 
-/// Returns races of every kind, to test properties that hold for all of them.
+/// Returns races of many kinds, to test properties that hold for all of them.
 fn all() -> Vec<RaceResult> {
     let mut alone = usual();
     alone.entrants.truncate(1);

@@ -1,5 +1,5 @@
-//! Tests that the looks of allocators are consistent in every drawing of a result, and differ from
-//! each other.
+//! Tests that an allocator has the same colour in every drawing of a result, and that the looks of
+//! a sweep's curves differ.
 
 mod races;
 #[path = "races/workload.rs"]

@@ -1,4 +1,4 @@
-//! Tests of the notes on a race's entrants, in every format.
+//! Tests of the notes and remarks of a race as full text, as Markdown and on the page.
 
 mod races;
 
@@ -60,8 +60,8 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let jemalloc = entrant(&mut result, "jemalloc");
     jemalloc.user_s.as_mut().expect("a series").outliers = vec![2];
     let mimalloc = entrant(&mut result, "mimalloc3");
-    // The processor time of mimalloc3's outlier lies within the range of its other samples, so it
-    // is not reported.
+    // In the round of mimalloc3's outlier, the sum of user and system time lies within the range of
+    // the other rounds, so the sum is no outlier.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
     let wall = "outliers in wall time: 1 of 3, farthest 94.7 s (kept;";
     let cpu = "outliers in processor time: 1 of 3, farthest 127 s (kept;";

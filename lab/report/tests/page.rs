@@ -1,4 +1,5 @@
-//! Tests that the page and the plots are well-formed, escaped and complete, and send no requests.
+//! Tests that the page and the plots are well-formed, escaped and complete, and that the page sends
+//! no requests.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -39,7 +40,7 @@ fn all<'a>(document: &'a Html, selector: &str) -> Vec<scraper::ElementRef<'a>> {
     document.select(&selector).collect()
 }
 
-/// Returns a race with a timeline.
+/// Returns a race with measurements of memory over time and in parts.
 fn timed() -> RaceResult {
     let mut result = races::usual();
     for entrant in &mut result.entrants {
@@ -79,7 +80,7 @@ fn hostile() -> RaceResult {
     result
 }
 
-/// Returns results of every kind, including unusual ones.
+/// Returns results of many kinds, including unusual ones.
 fn sources() -> Vec<Source> {
     let mut alone = races::usual();
     alone.entrants.truncate(1);

@@ -64,7 +64,8 @@ fn replayed(speed: ReplaySpeed, fidelity: Option<Fidelity>) -> RaceResult {
     result
 }
 
-/// Returns each output format of a result as one text, with spaces in place of line breaks.
+/// Returns the full text, the brief text, the Markdown and the page of a result, with spaces in
+/// place of line breaks.
 fn forms(result: &RaceResult) -> [String; 4] {
     let terminal = Terminal {
         width: 100,

@@ -1,4 +1,5 @@
-//! Tests that the description of the schema contains every field that a result can have.
+//! Tests that the description of the schema contains the fields of results and comparisons, and
+//! that the text of a comparison fits into the terminal.
 
 mod races;
 #[path = "races/watched.rs"]
@@ -153,7 +154,7 @@ fn survival() -> Survival {
     }
 }
 
-/// Returns a comparison of two results with every field.
+/// Returns a comparison of two results with one judged condition and one change.
 fn changes() -> Changes {
     let side = || ComparedResult {
         file: "r.json".to_owned(),

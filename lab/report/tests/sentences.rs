@@ -1,4 +1,5 @@
-//! Tests of the sentences of a conclusion: the recommendation, the reason, and the confidence.
+//! Tests of the sentences of a conclusion, of the sentences on other entrants, and of the ranking
+//! of entrants without a comparison.
 
 mod races;
 #[path = "races/ratios.rs"]

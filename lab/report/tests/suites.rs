@@ -1,4 +1,4 @@
-//! Tests of the output for suites.
+//! Tests of the output for suites, and for experiments and searches without races.
 
 #[path = "races/golden.rs"]
 mod golden;

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Sentences,
 }
 
-/// The verdicts in the order of the report.
+/// The verdicts in the order in which a report lists them.
 pub(super) const ORDER: [Holds; 4] = [
     Holds::Held,
     Holds::NotHeld,
@@ -78,7 +78,7 @@ impl Kind {
         format!("{}{place}", words::capital(word))
     }
 
-    /// Formats a tally such as `4 in all: 3 held, 1 not held.`
+    /// Formats a tally of the verdicts, such as `4 in all: 3 held, 1 not held.`
     pub(crate) fn tally(self, claims: &[ClaimResult]) -> String {
         let own = self.own(claims);
         if own.is_empty() {

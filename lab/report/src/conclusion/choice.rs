@@ -18,13 +18,14 @@ pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Other entrants that gain on the same figure, and were not shown to be better or worse on it
-    /// than the recommended one.
+    /// Other entrants that gain on the same figure, and were not shown to differ from the
+    /// recommended one: in memory if the gain is in memory, otherwise in any judged speed. Excludes
+    /// entrants that left the race early because they were beaten.
     pub(super) equals: Vec<Rival<'a>>,
     /// Another entrant that gains on the same figure, and was shown to use less memory than the
     /// recommended one.
     pub(super) smaller: Option<Rival<'a>>,
-    /// The entrant with the best estimate, if it is not the recommended one.
+    /// The candidate with the best estimate of the gain, if it is not the recommended one.
     first: Option<Rival<'a>>,
 }
 
@@ -62,9 +63,9 @@ fn is_beaten(sheet: &Sheet<'_>, rival: &Rival<'_>) -> bool {
     rival.entrant.decided_after.is_some() && !is_of_suite
 }
 
-/// Returns the candidate with the smallest product of time and memory, among those shown to use
-/// less memory than the recommended one. Returns `None` if there is none, or if the recommended
-/// entrant gains memory.
+/// Returns the candidate with the lowest [`Rival::cost`], among those shown to use less memory than
+/// the recommended one. Returns `None` if there is none, or if the recommended entrant gains
+/// memory.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -75,9 +76,9 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
 
 /// Returns an alternative to the best entrant: one of its equals that reaches at least [`HALF`] of
 /// the best entrant's gain. Returns `None` if the best entrant is a setting. Prefers a setting of
-/// the baseline's allocator, because a setting is a smaller change than another library. Otherwise
-/// chooses the smallest product of time and memory, among equals that were shown to use less memory
-/// than the best entrant and have a smaller product.
+/// the baseline's allocator, because a setting is a smaller change than another library. Otherwise,
+/// unless the gain is in memory, chooses the lowest [`Rival::cost`] among equals that were shown to
+/// use less memory than the best entrant and have a lower cost.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -104,9 +105,10 @@ fn cheaper<'a>(
 
 /// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
 /// such entrants. Returns `None` if there is no such figure. Only entrants with a proof count. An
-/// entrant that gains processor time must not be slower in wall time. An entrant that gains memory
-/// must not be slower in any speed. If the race could show only large differences in time, an
-/// entrant that gains memory must also be shown to be as fast as the baseline.
+/// entrant that gains processor time must not have been shown to be slower in wall time. An entrant
+/// that gains memory must not have been shown to be slower in any speed. If the race could show
+/// only large differences in time, such an entrant must also have been shown to be as fast as the
+/// baseline, in all judged speeds or in processor time.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -231,8 +233,8 @@ impl<'a> Choice<'a> {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// Lists the entrants that were not shown to be better or worse than this one, with their
-    /// memory.
+    /// Lists the entrants that were not shown to differ from the recommended one, and states which
+    /// of them take less or more memory.
     fn told_of_equals(&self) -> String {
         let names = |those: &dyn Fn(&Rival<'_>) -> bool| {
             let those = self.equals.iter().filter(|one| those(one));
@@ -273,8 +275,8 @@ impl<'a> Choice<'a> {
     }
 
     /// Formats the reason for not recommending the entrant with the best estimate, such as `Unlike
-    /// a, the first in the table, b needs no other library. ` The sentence on equals has the reason
-    /// of memory.
+    /// a, the first in the table, b needs no other library. ` If the reason is memory, returns an
+    /// empty string, because the sentence on equals states it.
     fn preference(&self) -> String {
         let Some(first) = &self.first else {
             return String::new();

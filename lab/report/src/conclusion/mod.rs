@@ -1,5 +1,5 @@
 //! The conclusion of a race: the recommended change, the reason, and the confidence. The terminal,
-//! Markdown and the page print the same three sentences.
+//! Markdown and the page print the same text.
 
 mod choice;
 mod others;
@@ -38,8 +38,8 @@ pub enum Advice<'a> {
         /// Whether the entrant is the baseline's allocator with other settings.
         is_setting: bool,
     },
-    /// Keep the baseline: either no rival was shown to be better by enough to matter, or only
-    /// hardened rivals raced.
+    /// Keep the baseline: either no rival qualifies for a recommendation, or only hardened rivals
+    /// raced.
     Stay,
     /// Keep the baseline: no allocator matters for this command. Either no rival differs enough in
     /// time and none saves enough memory, or malloc takes too little of the time.
@@ -53,14 +53,14 @@ pub enum Advice<'a> {
     NoAnswer,
 }
 
-/// The conclusion of a race. Its `Display` prints the three sentences.
+/// The conclusion of a race. Its `Display` prints `what`, `why` and `sure`.
 #[derive(Clone, Debug)]
 pub struct Conclusion<'a> {
     /// The recommendation.
     pub advice: Advice<'a>,
     /// The recommendation, as a sentence.
     pub what: String,
-    /// The reason, as a sentence.
+    /// The reason, in one or more sentences.
     pub why: String,
     /// The confidence and the caveats, in a few sentences; may be empty.
     pub sure: String,
@@ -73,7 +73,7 @@ impl fmt::Display for Conclusion<'_> {
 }
 
 impl<'a> Conclusion<'a> {
-    /// Derives the conclusion from every judged figure of `result`.
+    /// Returns the conclusion of `result`.
     pub fn of(result: &'a RaceResult) -> Self {
         Self::drawn(&Sheet::new(result))
     }
@@ -104,8 +104,9 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns the cause of the gain, as far as the evidence supports one. For a setting, the cause
-    /// may name the entrant whose gain the setting matches. `None` if no entrant is recommended.
+    /// Returns the cause of the recommended entrant's gain, as far as the evidence supports one. If
+    /// a setting is recommended, returns the cause of the leading entrant's gain instead, which may
+    /// mention the setting. `None` if no entrant is recommended.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {

@@ -1,4 +1,5 @@
-//! Sentences on the entrants that the conclusion does not mention.
+//! Sentences that follow the conclusion: on further entrants, on widely scattered times, and on
+//! entrants without a valid row.
 
 use super::choice::{Choice, choice};
 use super::rivals::{Figure, Rival, Standing, compared, near};
@@ -6,7 +7,7 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// Returns sentences on all entrants that the conclusion omits; empty if there is nothing to add.
+/// Returns the sentences that follow the conclusion; empty if there is nothing to add.
 pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     let rivals = compared(sheet);
     let (hardened, plain): (Vec<Rival<'_>>, Vec<Rival<'_>>) = rivals
@@ -58,7 +59,8 @@ fn of_frontier(sheet: &Sheet<'_>, found: &Rival<'_>) -> String {
     )
 }
 
-/// Lists the entrants that no sentence has named yet, by the verdict on their time.
+/// Lists the entrants that no sentence has named yet, grouped by the verdict on their wall time.
+/// Omits entrants whose wall time is not judged.
 fn by_time(
     sheet: &Sheet<'_>,
     rivals: &[Rival<'_>],

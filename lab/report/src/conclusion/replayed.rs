@@ -9,7 +9,7 @@ use crate::entrant::versus;
 use crate::sheet::Sheet;
 use crate::words::{fraction, listed};
 
-/// Part of a replay's workload if its trace is built in.
+/// Text that a replay's workload contains if the trace is built in.
 const BUILT_IN: &str = "trace=library:";
 
 /// Returns the conclusion of a race whose replay supports no claim; `None` for every other race.
@@ -67,8 +67,8 @@ fn joined<const COUNT: usize>(sentences: [String; COUNT]) -> String {
     sentences.join(" ")
 }
 
-/// Returns a sentence on how much smaller differences in time are in the program than in its
-/// replay. It is empty if the conclusion makes no claim on time.
+/// Returns sentences on how much smaller differences in time are in the program than in its replay.
+/// Empty if the replay supports no claim on time, or the conclusion gives no answer.
 fn scope(advice: Advice<'_>, replay: &Replayed) -> String {
     let has_times = replay.speed.supports(Claim::Throughput);
     if !has_times || matches!(advice, Advice::Unproven | Advice::NoAnswer) {
@@ -118,8 +118,8 @@ fn refusal(replay: &Replayed) -> String {
     }
 }
 
-/// Returns a sentence on the fidelity of the replay. A built-in trace cannot be checked: it is only
-/// the beginning of a program's run.
+/// Returns a sentence on the fidelity of the replay. A built-in trace cannot be checked, because it
+/// contains only the beginning of a program's run.
 fn fidelity(result: &RaceResult, replay: &Replayed) -> String {
     let Some(fidelity) = &replay.fidelity else {
         let workload = result.options.workload.as_deref();
@@ -158,7 +158,7 @@ fn agreement(fidelity: &Fidelity) -> String {
     }
 }
 
-/// Formats the sentence on these properties.
+/// Returns a sentence which states that the replay agrees with its program in `properties`.
 pub(crate) fn agrees(properties: &[String]) -> String {
     format!(
         "The replay agrees with its program, within the limits of heapdrome trace check, in {}.",

@@ -39,7 +39,7 @@ impl Figure {
     /// The figures that measure speed.
     pub(super) const SPEEDS: [Self; 3] = [Self::Metric, Self::Wall, Self::Processor];
 
-    /// Returns the figure's name in the result.
+    /// Returns the figure's name in the result; empty if the race judges no metric.
     pub(crate) fn key<'a>(self, sheet: &Sheet<'a>) -> &'a str {
         match self {
             Self::Metric => sheet.judged_metric().unwrap_or_default(),
@@ -257,8 +257,8 @@ impl<'a> Rival<'a> {
             .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
-    /// Returns whether this rival was shown to be lower than the other on this figure: their
-    /// intervals against the baseline do not overlap.
+    /// Returns whether this rival was shown to be lower than the other on this figure: its interval
+    /// against the baseline lies wholly below the other's.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
         let both = self.turned(figure).zip(other.turned(figure));
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)

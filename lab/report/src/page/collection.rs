@@ -126,7 +126,7 @@ fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     }
 }
 
-/// Returns drawings under a heading. Each has its own curves, and therefore its own check boxes.
+/// Returns drawings under a heading. Each drawing with curves has its own check boxes.
 fn drawings(heading: &str, plots: &[Plot], drawn: Drawn<'_>, place: Place) -> Markup {
     html! {
         @if !plots.is_empty() {

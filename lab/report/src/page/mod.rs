@@ -1,8 +1,9 @@
 //! The report: a single HTML file that opens from disk and sends no requests.
 //!
 //! The page is made with maud. Its templates are checked when heapdrome is compiled, and escape all
-//! text. Every name, path and command first passes through [`crate::foreign`], as in the terminal.
-//! The page's content security policy forbids all requests, and all scripts except its own.
+//! text of results. Every name, path and command of a result first passes through
+//! [`crate::foreign`], as in the terminal. The page's content security policy forbids all requests,
+//! and all scripts except its own.
 
 mod collection;
 mod drawn;
@@ -40,7 +41,7 @@ pub struct Source {
 /// Returns the complete page for these results, in this order.
 ///
 /// # Errors
-/// When a value of a result cannot be written as JSON.
+/// When a result cannot be written as JSON, or the data cannot be compressed.
 pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     let data = sources.iter().map(|source| packed(&source.saved));
     let data = data.collect::<Result<Vec<_>, _>>()?;
@@ -120,7 +121,7 @@ fn section(source: &Source, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns an element with packed data, which the page's script unpacks.
+/// Returns an element with compressed data, which the page's script decompresses.
 fn carried(name: &str, data: &str) -> Markup {
     html! { script type="application/gzip" id=(name) { (PreEscaped(data)) } }
 }
@@ -159,7 +160,7 @@ fn raw(sources: &[Source]) -> Markup {
     }
 }
 
-/// Returns a result as packed JSON.
+/// Returns a result as compressed JSON.
 fn packed(saved: &Saved) -> Result<String, ReportError> {
     fn compact(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
         serde_json::to_vec(value).map_err(|error| ReportError::Json(error.to_string()))
@@ -171,8 +172,8 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
     gzip(&json)
 }
 
-/// Compresses data for decompression in the browser. The encoding contains no character that could
-/// end the enclosing element.
+/// Compresses data with gzip, and encodes it as base64. Base64 contains no character that could end
+/// the enclosing element.
 fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
     let bytes = compressed(bytes).map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
@@ -193,7 +194,7 @@ fn policy(style: &str, script: Option<&str>) -> String {
     )
 }
 
-/// Returns the CSS rules for the colour of each entrant, on light and on dark pages.
+/// Returns the CSS rules for the classes of colours, on light and on dark pages.
 fn colours() -> String {
     let rules = |colours: &[&str]| -> String {
         let rule = |(place, colour): (usize, &&str)| format!(".c{place}{{color:{colour}}}\n");

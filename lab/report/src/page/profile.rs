@@ -24,7 +24,7 @@ const DRAWN: usize = 6;
 /// Makes the page of a profile: one HTML file without references to other files.
 ///
 /// # Errors
-/// Currently none. All exporters return a `Result`.
+/// Currently none. The return type is that of the other exporters.
 pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
     let command = reproduce::for_the_eye(&profile.recording.command);
     let command = match command.as_str() {

@@ -147,7 +147,8 @@ fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place)
     }
 }
 
-/// Returns the sort keys of each row, such as `wall:0.93 memory:1.2`. Smaller keys are better.
+/// Returns the sort keys of each row, such as `wall:0.930000 memory:1.200000`. Smaller keys are
+/// better.
 fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
     let key = |place: usize, measure: &Measure| {
         let sorted = measure.sort_key(sheet, place)?;

@@ -1,4 +1,4 @@
-//! Common elements of all plots.
+//! Elements that several plots share.
 
 use std::fmt::Write;
 
@@ -198,7 +198,7 @@ pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Node 
 }
 
 /// Returns the grid and the axes of a drawing that extends over `across` and `up`. `columns` and
-/// `lines` are the positions of the grid's lines.
+/// `lines` are the positions of the grid's vertical and horizontal lines.
 pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Node {
     let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
     let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);
@@ -227,8 +227,8 @@ pub(crate) fn group(class: &str, look: Look) -> Element {
         .in_file("color", look.colour())
 }
 
-/// Returns a curve with the elements that belong to it. The reader of a page can hide it by its
-/// name.
+/// Returns a curve with the elements that belong to it. On a page that lists the curves, the reader
+/// can hide it by its name.
 pub(crate) fn curve(look: Look, name: &str, path: String, rest: Node) -> Node {
     let line = coloured(path)
         .with("stroke-width", "1.8")

@@ -24,7 +24,7 @@ const NAME: usize = 21;
 const LONGEST_NAME: usize = 40;
 const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
-/// Smallest share to which the vertical axis may extend.
+/// Smallest share for which the vertical axis is extended.
 const RAREST: f64 = 1e-6;
 /// Vertical distance between two names at the right of the drawing.
 const APART: f64 = 15.0;
@@ -34,7 +34,6 @@ type Named<'a> = (&'a str, &'a Ccdf);
 
 /// The curves of one drawing.
 struct Drawing<'a> {
-    /// The kind of the times.
     kind: String,
     curves: Vec<Named<'a>>,
 }

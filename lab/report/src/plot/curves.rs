@@ -35,9 +35,9 @@ const SPREAD: f64 = 0.42;
 
 /// The horizontal axis: the values of a parameter.
 pub(super) struct Across {
-    /// Prefix of the names of the axis's drawings.
+    /// Prefix of the names of the drawings over this axis.
     pub(super) stem: String,
-    /// Name of the measured load.
+    /// Line below the title, such as the name of the workload or of the table.
     pub(super) name: String,
     pub(super) parameter: String,
     /// The position and the label of each value, from left to right.
@@ -81,7 +81,7 @@ struct Paper {
     right: f64,
     /// Number of letters of a name that fit at the right of the plot.
     letters: usize,
-    /// Position of the last value.
+    /// Place of the parameter's last value, in the units of `x`.
     last: f64,
     unit: Unit,
     ends: Ends,

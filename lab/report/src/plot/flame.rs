@@ -19,10 +19,11 @@ use crate::words::fraction;
 const ROW: f64 = 17.0;
 /// Maximum depth of the drawing, in functions.
 const DEEPEST: usize = 48;
-/// Width below which a function is not drawn. It is small because the page can be zoomed.
+/// Width below which a function is not drawn. It is small because the reader can zoom in.
 const NARROWEST: f64 = 0.2;
-/// Width of a letter, and of the space beside a name.
+/// Average width of a letter.
 const LETTER: f64 = 6.0;
+/// Total width of the spaces on both sides of a name.
 const BESIDE: f64 = 6.0;
 /// Minimum number of letters for which a name is shown.
 const LETTERS: usize = 3;
@@ -114,7 +115,8 @@ impl Drawing {
         WIDTH * (bytes as f64 / self.total as f64)
     }
 
-    /// Draws the functions that a function called, from position `left` to the right.
+    /// Draws the functions that a function called, and those below them, from position `left` to
+    /// the right.
     fn below(&mut self, call: &Call, mut left: f64, row: usize) {
         for (name, called) in &call.calls {
             if called.bytes >= self.least {
@@ -137,7 +139,7 @@ impl Drawing {
             .with("fill", "currentColor")
             .with("fill-opacity", "0.3")
             .holding(title(&says));
-        // Exact positions, with which the page zooms.
+        // The page's script zooms with these exact positions.
         let mut group = canvas::group("call ", Look::rival(hue(name)))
             .with("data-left", format!("{left:.3}"))
             .with("data-right", format!("{:.3}", left + wide))

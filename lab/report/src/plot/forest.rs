@@ -26,7 +26,7 @@ struct Layout {
     row: f64,
     /// Distance from a row's upper edge to its interval.
     middle: f64,
-    /// Whether the drawing is for narrow screens: the names and the figures are above the
+    /// Whether the drawing is for narrow screens, with the names and the figures above the
     /// intervals.
     is_narrow: bool,
 }

@@ -11,7 +11,7 @@ const LONGEST_STEM: usize = 100;
 
 /// Races of a collection that differ in only one parameter.
 pub(crate) struct Group<'a> {
-    /// Name of the cell, or of the swept workload with the values of other parameters.
+    /// Name that identifies the group, such as the name of a cell.
     pub(crate) name: String,
     /// Stem of the names of the group's drawings, unique in the collection.
     pub(super) stem: String,
@@ -57,7 +57,8 @@ fn name_apart(groups: &mut [Group<'_>]) {
     }
 }
 
-/// Returns one group for each combination of the parameters that the curves do not follow.
+/// Returns one group for each combination of values of the parameters that the curves do not
+/// follow.
 fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group<'a>> {
     let of_others = |others: String| {
         let curves: Vec<_> = sweep
@@ -86,8 +87,8 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
     scaling::others(sweep).into_iter().map(of_others).collect()
 }
 
-/// Returns the races of the longest curve from left to right. The flag is true if all values are
-/// numbers above 0.
+/// Returns the races of the longest curve from left to right, and whether all values are numbers
+/// above 0.
 fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
     let points = curves.iter().map(|curve| &curve.points);
     let points = points.max_by_key(|points| points.len());

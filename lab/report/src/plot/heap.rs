@@ -18,7 +18,7 @@ const ACROSS: [f64; 2] = [76.0, WIDTH - 16.0];
 const UP: [f64; 2] = [250.0, 34.0];
 const HEIGHT: f64 = 286.0;
 
-/// A drawing over time of one process, or of all processes.
+/// The data of a drawing over time, of one process or of all processes.
 pub(crate) struct OverTime<'a> {
     /// Name of the drawing, unique in a page.
     pub(crate) name: String,
@@ -47,7 +47,8 @@ impl Curve {
 }
 
 impl OverTime<'_> {
-    /// Returns a drawing of live and resident memory; `None` if both were always zero.
+    /// Returns a drawing of live and resident memory; `None` if both were always zero, or no time
+    /// passed.
     pub(crate) fn memory(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.bytes));
         let resident = self.places(|point| point.resident);
@@ -65,7 +66,7 @@ impl OverTime<'_> {
         self.drawn("Live blocks over time", &curves, Unit::Count)
     }
 
-    /// Returns a drawing of calls of allocation functions per second, if there were any.
+    /// Returns a drawing of calls per second, if there were any.
     pub(crate) fn calls(self) -> Option<Plot> {
         let seconds = Nanoseconds(self.timeline.width).as_seconds();
         let places = self.timeline.points.iter().flat_map(|point| {
@@ -88,8 +89,9 @@ impl OverTime<'_> {
         })
     }
 
-    /// Returns the points of a curve: for each point of the timeline, the maximum at its beginning
-    /// and the amount at its end.
+    /// Returns the points of a curve, in parts. Each point of the timeline contributes two: its
+    /// maximum at its beginning, and its last amount at its end. A new part begins after points
+    /// without an amount.
     fn places(&self, of: fn(&Point) -> Option<Level>) -> Vec<Vec<Place>> {
         let mut parts = vec![Vec::new()];
         for point in &self.timeline.points {
@@ -258,7 +260,7 @@ fn path(places: &[[f64; 2]]) -> String {
     path
 }
 
-/// Returns the names of the curves, drawn above them.
+/// Returns the legend, which is above the plot.
 fn key(curves: &[&Curve]) -> Node {
     let entry = |(place, curve): (usize, &&Curve)| {
         let x = ACROSS[0] + 130.0 * place as f64;

@@ -1,5 +1,5 @@
-//! Histograms of blocks by a quantity. Each step has two columns: its share of all blocks, and its
-//! share of all bytes.
+//! Histograms of blocks by a quantity. Each step of the quantity has two columns: the share of its
+//! blocks in all blocks, and the share of their bytes in all bytes.
 
 use heapdrome_profile::{Amount, Digits};
 use heapdrome_schema::Bytes;
@@ -78,7 +78,7 @@ impl Histogram<'_> {
     }
 }
 
-/// Returns all steps from the first to the last one with blocks, including empty ones in between.
+/// Returns all steps from the first one with blocks to the last, including empty steps.
 fn without_gaps(digits: &Digits) -> Vec<(u64, Amount)> {
     let mut all: Vec<(u64, Amount)> = Vec::new();
     for (below, amount) in digits.steps() {

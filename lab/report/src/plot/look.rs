@@ -49,8 +49,8 @@ impl Look {
     };
 
     /// Returns the look of the rival at this position. Colours, shapes and dashes advance together;
-    /// each cycle through the dashes shifts them by one position. Thus 70 rivals differ in colour
-    /// and shape, and 49 differ in shape and dashes on grey paper.
+    /// each cycle through the dashes shifts the dashes by one position. Thus 70 rivals differ in
+    /// colour and shape, and 49 differ in shape and dashes on grey paper.
     pub(crate) fn rival(place: usize) -> Self {
         Self {
             place: Some(place),
@@ -176,8 +176,8 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Assigns looks to all names in these results: first to the allocators that race, in the order
-    /// of the request, then to other names of curves.
+    /// Assigns looks to all names in these results: first to the allocators that race, baselines
+    /// before rivals, then to other names of curves.
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a Saved>) -> Self {
         let mut looks = Self::default();
         let results: Vec<&Saved> = results.into_iter().collect();
@@ -218,8 +218,8 @@ impl Looks {
         }
     }
 
-    /// Adds the allocators of searches for the least memory. Searches have no baseline, so the
-    /// system's allocator has the baseline's look there, too.
+    /// Adds the allocators of searches for the least memory. If there is no baseline, gives its
+    /// look to the system's allocator.
     pub(super) fn searches(&mut self, searches: &[Survival]) {
         let mut names = searches.iter().map(|one| one.allocator.as_str());
         if self.baseline.is_none() && names.any(|name| name == SYSTEM) {

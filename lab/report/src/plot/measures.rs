@@ -119,7 +119,6 @@ impl Measure {
         places
     }
 
-    /// Returns the baseline's values.
     fn baseline(&self, sheet: &Sheet<'_>) -> Option<&Values> {
         let is_baseline = |row: &crate::sheet::Row<'_>| row.entrant.role == Role::Baseline;
         self.values
@@ -180,7 +179,7 @@ fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
     figures.map(measure).into()
 }
 
-/// Returns the workload's own figures.
+/// Returns the workload's operations per CPU second and its overhead, if it reports them.
 fn of_workload(sheet: &Sheet<'_>) -> Vec<Measure> {
     let operations = ["operations", OPERATIONS, "operations per CPU second"];
     let figures = [

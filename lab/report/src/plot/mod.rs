@@ -61,7 +61,7 @@ pub struct Plot {
     /// Description of the content, in one sentence or a few.
     pub(crate) caption: String,
     drawing: Node,
-    /// A second drawing for narrow screens, if the page has one.
+    /// A second drawing, which the page shows on narrow screens.
     narrow: Option<Node>,
     /// Whether the drawing has curves, which the reader of a page can hide.
     pub(crate) has_curves: bool,
@@ -143,8 +143,8 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .iter()
         .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    // These names contain no position, because a position would change if another table were added
-    // before it.
+    // The names of these plots contain no position, because an added plot would change the
+    // positions of later ones.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
     plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();

@@ -1,4 +1,4 @@
-//! Colours of allocators. Readers with any kind of colour vision can distinguish them.
+//! Colours of allocators. Readers without red, green or blue receptors can distinguish them, too.
 
 /// Main colour on white paper, for files. The page's style overrides it.
 pub(crate) const INK: &str = "#1a1a1a";
@@ -12,7 +12,8 @@ pub(crate) const COLOURS: [&str; 10] = [
     "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
     "#35a38c", "#42004d",
 ];
-/// Colours for a dark page, chosen by the rules of `COLOURS`.
+/// Colours for a dark page, chosen by the rules of `COLOURS` for its background and its main
+/// colour.
 pub(crate) const DARK_COLOURS: [&str; 10] = [
     "#a44f00", "#406a92", "#774fc4", "#abffad", "#17b58f", "#ea995a", "#c9154b", "#98afd0",
     "#fed149", "#c791ff",
@@ -23,8 +24,9 @@ mod tests {
     use super::super::palette::INK;
     use super::*;
 
-    /// Main colour and background of a dark page, as in the page's style.
+    /// Main colour of a dark page, as in the page's style.
     const DARK_INK: &str = "#e8e8e6";
+    /// Background of a dark page, as in the page's style.
     const DARK_PAPER: &str = "#16191d";
 
     /// Minimum distance of two colours in CIE Lab.
@@ -32,9 +34,9 @@ mod tests {
 
     type Colour = [f64; 3];
 
-    /// Matrices from linear red, green and blue to the colours seen with each kind of vision:
-    /// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
-    /// Vision Deficiency", 2009, at full severity.
+    /// Matrices from linear red, green and blue to the colours seen with each kind of vision, at
+    /// full severity (Machado, Oliveira and Fernandes, "A Physiologically-based Model for
+    /// Simulation of Color Vision Deficiency", 2009).
     const EYES: [(&str, [Colour; 3]); 4] = [
         ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (

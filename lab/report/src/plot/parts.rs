@@ -17,8 +17,9 @@ const PLOT: [f64; 2] = [NAMES + 52.0, 555.0];
 const TOP: f64 = 74.0;
 /// Height of a bar.
 const BAR: f64 = 15.0;
-/// The height of a row with one bar, and the height that each further bar adds.
+/// Height of a row with one bar.
 const ROW: f64 = 28.0;
+/// Height that each further bar adds to a row.
 const MORE: f64 = 20.0;
 
 /// A segment of a bar. Segments differ in lightness, dashes and outline, so that they are
@@ -80,13 +81,11 @@ impl Part {
     }
 }
 
-/// One bar of a row.
 struct Bar<'a> {
     name: &'static str,
     parts: &'a MemoryParts,
 }
 
-/// Returns the bars of an entrant.
 fn bars(entrant: &EntrantResult) -> Vec<Bar<'_>> {
     let most = memory::at_most(entrant).map(|parts| Bar {
         name: "most",
@@ -104,7 +103,7 @@ fn whole(parts: &MemoryParts) -> Bytes {
     parts.resident() + parts.swapped
 }
 
-/// Returns the plot of all entrants' bars; `None` if no entrant has a bar, or all bars are empty.
+/// Returns the plot of all entrants' bars; `None` if no entrant has a bar, or all amounts are zero.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let entrants = || sheet.rows.iter().map(|row| row.entrant);
     let widest = entrants()

@@ -1,5 +1,5 @@
-//! Plots of tables of rates: for each row, a curve over numbers of threads, or a dot with the range
-//! over the rounds.
+//! Plots of tables of rates or times: curves over numbers of threads, or a dot for each row with
+//! its range over the rounds.
 
 use heapdrome_schema::Table;
 
@@ -84,8 +84,8 @@ struct Row {
     ends: Option<[f64; 2]>,
 }
 
-/// Returns a drawing with a dot for each row of a table; `None` if it has fewer than two rows. If
-/// the ranges are known, each dot is on a line from the minimum to the maximum over the rounds.
+/// Returns a drawing with a dot for each row of a table; `None` if fewer than two rows have a rate.
+/// If the ranges are known, each dot is on a line from the minimum to the maximum over the rounds.
 fn dots(
     table: &Table,
     rate: usize,
@@ -138,7 +138,7 @@ fn rows(table: &Table, rate: usize, range: Option<usize>) -> Vec<Row> {
     table.rows.iter().filter_map(row).collect()
 }
 
-/// Returns a scale that contains all rows.
+/// Returns a scale that contains all rates and ranges.
 fn scale(rows: &[Row]) -> Scale {
     let known = || {
         let ends = rows.iter().map(|row| row.ends.unwrap_or([row.value; 2]));

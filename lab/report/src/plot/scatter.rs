@@ -233,7 +233,7 @@ fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f6
     let mut places = Vec::new();
     for (point, [px, py]) in points.iter().zip(centres) {
         let name = foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19);
-        // Approximate width of the name at this size.
+        // Approximate width of the name, in units of the drawing.
         let width = name.chars().count() as f64 * 7.0;
         let mut choices = Vec::new();
         for lines in 0..6 {
@@ -305,7 +305,7 @@ mod tests {
         wide.memory.ends = Some([0.1, 9.0]);
         let arrows = drawn(&wide);
         assert_eq!(arrows.matches('Z').count(), 3, "{arrows}");
-        // The arrows continue to the right edge and to the upper edge.
+        // Two of the three arrows point to the right edge and to the upper edge.
         assert!(
             arrows.contains("M620 210") && arrows.contains("M342 16"),
             "{arrows}"

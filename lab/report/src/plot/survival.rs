@@ -311,8 +311,8 @@ mod tests {
         assert!(drawn[0].caption.contains("one run"));
     }
 
-    /// A multiple at which a run failed has no point. No point has a range, as in results of older
-    /// versions.
+    /// A multiple at which a run failed has no point. Results of older versions have no ranges, so
+    /// their points have no strokes.
     #[test]
     fn a_limit_under_which_a_run_failed_leaves_a_gap() {
         let mut one = search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]);
@@ -325,7 +325,7 @@ mod tests {
         assert!(!slower.contains("stroke-width=\"1.2\""));
     }
 
-    /// The system's allocator has the baseline's look, as on a page with races.
+    /// Without races, the system's allocator has the baseline's look.
     #[test]
     fn the_system_looks_like_a_baseline() {
         let both = ["mine", "system"].map(|name| search(name, false, 1 << 20, 3, &[]));

@@ -88,7 +88,8 @@ fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     plots
 }
 
-/// Returns the selected factors of this curve's allocator, as a curve; empty if they are unknown.
+/// Returns the selected factors of this curve's allocator, as a curve. The curve has no points if
+/// the factors are unknown.
 fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     let mut known = group.curves.iter();
     let own = known.find(|one| one.allocator == curve.name);
@@ -127,8 +128,8 @@ fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     Some([at(0.25), at(0.75)])
 }
 
-/// Returns the medians and quartiles of a figure over the rounds, as curves that begin with the
-/// baseline's.
+/// Returns the medians and quartiles of a figure over the rounds, as one curve for each allocator.
+/// The baseline's curve comes first.
 fn curves(
     group: &Group<'_>,
     looks: &Looks,
@@ -170,8 +171,8 @@ fn curves(
     names.into_iter().map(curve).collect()
 }
 
-/// Returns the cost increase of one operation at each value: the operations per CPU second at the
-/// first value, divided by the operations per CPU second at this value.
+/// Returns the processor time of one operation at each value, relative to the first value: the
+/// operations per CPU second at the first value, divided by those at this value.
 fn degradation(operations: &[Curve]) -> Vec<Curve> {
     let degraded = |curve: &Curve| {
         let first = curve.points.first().map_or(1.0, |first| first.value);

@@ -4,11 +4,12 @@ use heapdrome_schema::Table;
 
 use super::measures::Unit;
 
-/// Heads of the columns that are drawn.
+/// Head of the column that contains rates.
 pub(super) const RATE: &str = "ops/s";
+/// Head of the column that contains numbers of threads.
 pub(super) const THREADS: &str = "thr";
 
-/// A value with its position, and the ends of its interval or its quartiles if they are known.
+/// A value with its position and, if known, the ends of its interval or range, or its quartiles.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) place: f64,

@@ -4,8 +4,8 @@
 /// least one unit wide, so the change is invisible.
 const NEAR: f64 = 0.3;
 
-/// Returns a subset of the points, including the first and the last. Every other point is within
-/// [`NEAR`] of the lines between them.
+/// Returns a subset of the points, including the first and the last. Every removed point is within
+/// [`NEAR`] of the line between the nearest kept points.
 pub(super) fn visible(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let Some(last) = points.len().checked_sub(1) else {
         return Vec::new();

@@ -18,7 +18,7 @@ use crate::memory;
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 70.0;
-/// Name of the measured quantity. The description of the tree's peak explains the measurement.
+/// Name of the plotted quantity, for the axis and the caption.
 const WHAT: &str = "anonymous memory of the process tree";
 
 /// Seconds and bytes of a reading.
@@ -134,7 +134,6 @@ fn head(across: &Scale) -> Node {
     ])
 }
 
-/// Formats a time on the axis.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         "0".to_owned()
@@ -189,7 +188,7 @@ fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 
     ])
 }
 
-/// Returns the curves of all series except the anonymous memory.
+/// Returns the marks of all series except the anonymous memory: two lines and a ring.
 fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     let resident = (!lines.resident.is_empty()).then(|| {
         let line = coloured(curve(&places(&lines.resident, across, up)));
@@ -216,7 +215,7 @@ fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     Node::from([resident.into(), requested.into(), idle.into()])
 }
 
-/// Returns the positions of readings on paper. Omits readings that would be invisible.
+/// Returns the positions of readings on paper. Omits readings that make no visible difference.
 fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
     let at = readings.iter();
     let at: Vec<_> = at
@@ -235,7 +234,7 @@ fn curve(places: &[[f64; 2]]) -> String {
     path
 }
 
-/// Returns the area below the curve. It has no line along the axis.
+/// Returns the area below the curve. Its outline has no line along the axis.
 fn area(readings: &[Reading], across: &Scale, up: &Scale) -> String {
     let mut places = places(readings, across, up);
     let feet = [places.first(), places.last()].map(|end| end.map(|[x, _]| [*x, up.at(0.0)]));

@@ -17,7 +17,7 @@ pub(crate) const NO_STACK: &str = "(no stack recorded)";
 /// little time.
 const LOOKED_AT: usize = 2000;
 
-/// Maximum length of template arguments that are shown, in bytes with the brackets.
+/// Maximum length of template arguments that are shown, in bytes, including the brackets.
 const ARGUMENTS: usize = 16;
 
 /// Names of functions that pass a request on to an allocator.
@@ -80,7 +80,7 @@ impl Called {
         from_requester(&self.names)
     }
 
-    /// Returns the function that requested the blocks; empty if no function is known.
+    /// Returns the function that requested the blocks; [`NO_STACK`] for blocks without a stack.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
@@ -111,8 +111,8 @@ fn from_requester(names: &[String]) -> &[String] {
     &names[wrappers.min(names.len().saturating_sub(1))..]
 }
 
-/// Returns the stacks of all processes. Stacks with the same functions are merged. Blocks at the
-/// peak belong to the process with the highest peak.
+/// Returns the stacks of all processes. Stacks with the same functions are merged. The blocks at
+/// the peak are those of the process with the highest peak.
 pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     let mut all = BTreeMap::<Vec<String>, StackUse>::new();
     let mut names = Names::new(profile);

@@ -90,7 +90,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Writes the processor time in the allocator, if it is known.
+    /// Writes the processor time in the allocator and in total, if the former is known.
     fn time(&mut self, profile: &Profile) {
         if let Ok(time) = profile.time_in_allocator() {
             let mut add = |name, value: f64| self.add("summary", "", name, value.round() as u64);

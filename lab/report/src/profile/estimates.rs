@@ -28,8 +28,8 @@ pub(crate) fn with_interval(profile: &Profile, bytes: u64, half: u64) -> String 
     }
 }
 
-/// Returns sentences on the recorded share of the program and the accuracy of the figures; `None`
-/// if everything was recorded.
+/// Returns sentences on the number of recorded blocks and the accuracy of the figures; `None` if
+/// every block was recorded.
 pub(crate) fn sampled(profile: &Profile) -> Option<String> {
     let sampling = profile.sampling();
     if sampling.is_whole() {

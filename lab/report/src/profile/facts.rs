@@ -58,7 +58,7 @@ pub(crate) fn since_start(profile: &Profile, time: u64) -> Nanoseconds {
     Nanoseconds(time.saturating_sub(profile.all.span[0]))
 }
 
-/// Returns a sentence on the reason why the figures may be too low, if there is one.
+/// Returns sentences on the reasons why the figures may be too low, if there are any.
 fn incomplete(profile: &Profile) -> Option<String> {
     let mut told = Vec::new();
     if let Ending::CutOff { .. } = profile.ending {
@@ -144,7 +144,8 @@ fn peak(profile: &Profile, process: &ProcessProfile) -> String {
 }
 
 /// Formats two quantiles, such as `half are smaller than 64 B, nine in ten are smaller than 512 B`.
-/// `than` is the verb of both clauses. `None` if there are no blocks.
+/// `than` is the verb phrase of both clauses, such as `are smaller than`. `None` if there are no
+/// blocks.
 fn halves(digits: &Digits, tell: impl Fn(u64) -> String, than: &str) -> Option<String> {
     let [half, most] = [0.5, 0.9].map(|share| digits.below_which(share));
     let (half, most) = (half?, most?);
@@ -162,8 +163,8 @@ fn bytes(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// Formats an upper limit of lifetimes. Up to eight recorded calls in a row share one time, so
-/// shorter times than [`FINEST`] are not known.
+/// Formats an upper limit of lifetimes. Up to eight recorded calls in a row share one time stamp,
+/// so lifetimes below [`FINEST`] are not known.
 fn lifetime(time: u64) -> String {
     Nanoseconds(time.max(FINEST)).to_string()
 }

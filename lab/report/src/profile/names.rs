@@ -4,7 +4,7 @@ use heapdrome_profile::{ProcessProfile, Profile};
 
 use crate::foreign;
 
-/// C++ operators, each with the symbol name that object files use.
+/// Symbol names of C++ operators, each with the name that is shown.
 const OPERATORS: [(&str, &str); 20] = [
     ("_Znwm", "new"),
     ("_Znam", "new[]"),
@@ -40,7 +40,7 @@ const OPERATORS: [(&str, &str); 20] = [
     ),
 ];
 
-/// Returns the name of a function as programmers write it.
+/// Returns the name of a function for a reader, such as `new[]` for `_Znam`.
 pub(crate) fn function(profile: &Profile, function: u8) -> String {
     let name = profile.function(function);
     match OPERATORS.iter().find(|(known, _)| *known == name) {
@@ -49,7 +49,8 @@ pub(crate) fn function(profile: &Profile, function: u8) -> String {
     }
 }
 
-/// Returns the program and number of a process: `cc1 (pid 77)`.
+/// Returns the program and the process id of a process, such as `cc1 (pid 77)`; its number in the
+/// trace if they are unknown.
 pub(crate) fn process(process: &ProcessProfile) -> String {
     match &process.process {
         Some(known) => program(&known.program, known.pid),
@@ -57,7 +58,7 @@ pub(crate) fn process(process: &ProcessProfile) -> String {
     }
 }
 
-/// Returns a program without its folder, and a process number.
+/// Returns a program without its folder, and a process id.
 pub(crate) fn program(path: &str, pid: u32) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     format!("{} (pid {pid})", foreign::name(name))

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::names;
 use crate::{Exporter, ReportError};
 
-/// The profile as Chrome trace JSON: live and resident memory, live blocks and calls per second of
-/// each process. If there are several processes, also of all together.
+/// The profile as Chrome trace JSON: live and resident memory, live blocks and calls per second,
+/// for each process and, if there are several, for all processes together.
 ///
 /// For an amount, each point of the timeline gives one or two values: at its beginning the maximum
 /// within the point, and at its middle the amount at the point's end if that differs.

@@ -19,7 +19,7 @@ use crate::{Exporter, ReportError};
 #[derive(Clone, Copy, Debug)]
 pub struct Pprof;
 
-/// Quantities of a sample with their units, and the quantity that viewers show first.
+/// Quantities of a sample, each with its unit.
 const VALUES: [(&str, &str); 6] = [
     ("peak_objects", "count"),
     ("peak_space", "bytes"),
@@ -28,15 +28,16 @@ const VALUES: [(&str, &str); 6] = [
     ("inuse_objects", "count"),
     ("inuse_space", "bytes"),
 ];
+/// Quantity that viewers show first.
 const SHOWN: &str = "peak_space";
 
-/// The label of a sample that names its process.
+/// Key of the label that names the process of a sample.
 const PROCESS: &str = "process";
 
 /// Quantity and unit of the distance between two sample points.
 const PERIOD: (&str, &str) = ("space", "bytes");
 
-/// Fields of the messages in profile.proto.
+/// Numbers of the fields in `profile.proto`. The first group is that of a Profile.
 mod field {
     pub(super) const SAMPLE_TYPE: u64 = 1;
     pub(super) const SAMPLE: u64 = 2;
@@ -50,31 +51,31 @@ mod field {
     pub(super) const PERIOD: u64 = 12;
     pub(super) const COMMENT: u64 = 13;
     pub(super) const DEFAULT_SAMPLE_TYPE: u64 = 14;
-    /// Fields of a ValueType.
+    // Fields of a ValueType:
     pub(super) const TYPE: u64 = 1;
     pub(super) const UNIT: u64 = 2;
-    /// Fields of a Sample.
+    // Fields of a Sample:
     pub(super) const LOCATION_ID: u64 = 1;
     pub(super) const VALUE: u64 = 2;
     pub(super) const LABEL: u64 = 3;
-    /// Fields of a Label.
+    // Fields of a Label:
     pub(super) const KEY: u64 = 1;
     pub(super) const TEXT: u64 = 2;
     /// First field of a Mapping, a Location and a Function.
     pub(super) const ID: u64 = 1;
-    /// Fields of a Mapping.
+    // Fields of a Mapping:
     pub(super) const MEMORY_LIMIT: u64 = 3;
     pub(super) const FILE: u64 = 5;
     pub(super) const BUILD_ID: u64 = 6;
     pub(super) const HAS: [u64; 4] = [7, 8, 9, 10];
-    /// Fields of a Location.
+    // Fields of a Location:
     pub(super) const MAPPING_ID: u64 = 2;
     pub(super) const ADDRESS: u64 = 3;
     pub(super) const LINE: u64 = 4;
-    /// Fields of a Line.
+    // Fields of a Line:
     pub(super) const FUNCTION_ID: u64 = 1;
     pub(super) const LINE_NUMBER: u64 = 2;
-    /// Fields of a Function.
+    // Fields of a Function:
     pub(super) const NAME: u64 = 2;
     pub(super) const FILE_NAME: u64 = 4;
 }

@@ -4,8 +4,9 @@
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
-/// Kinds of fields by their encoding.
+/// Wire type of a number, which is encoded as a varint.
 const NUMBER: u64 = 0;
+/// Wire type of bytes, which follow their length.
 const BYTES: u64 = 2;
 
 impl Message {

@@ -44,7 +44,7 @@ impl Of {
         }
     }
 
-    /// Returns the number by which stacks are ordered.
+    /// Returns the figure by which stacks are ranked.
     fn rank(self, of: &StackUse) -> u64 {
         match self {
             Self::Peak => of.at_peak.bytes,

@@ -16,7 +16,7 @@ use crate::{Exporter, ReportError};
 /// Maximum number of steps of a histogram.
 const STEPS: usize = 10;
 
-/// Maximum number of columns of a line of bars.
+/// Maximum width of a line of bars, in characters.
 const SPARKLINE: usize = 60;
 
 impl Exporter<Profile> for Terminal {
@@ -70,7 +70,7 @@ fn title(page: &mut Page, profile: &Profile) {
     page.text.push('\n');
 }
 
-/// Widths for a column of stacks; the first that fits is taken.
+/// Widths of a column of functions or stacks, in the order in which they are tried.
 const WIDTHS: [usize; 5] = [100, 70, 50, 34, 22];
 
 /// Shows the functions and stacks that requested the blocks.
@@ -109,7 +109,7 @@ fn section(page: &mut Page, heading: &str, columns: &[Column]) {
         return;
     }
     page.heading(heading);
-    // In a narrow terminal, the bars are omitted first.
+    // If the terminal is too narrow for the table, omit the bars.
     let narrow: Vec<Column> = columns
         .iter()
         .filter(|column| !column.head.is_empty())

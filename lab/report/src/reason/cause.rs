@@ -9,7 +9,8 @@ use crate::entrant::{median, overhead, versus};
 /// machine slows the whole program, but not the separately measured cost of a page fault.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Minimum share of a gain for which a sentence mentions time in calls that is not the cause.
+/// Minimum share of a gain from which a sentence mentions the time in allocator calls, although
+/// this time is not the cause.
 const LITTLE: f64 = 0.05;
 
 /// Minimum ratio of two figures whose difference counts as a cause, and not as chance.
@@ -88,12 +89,12 @@ fn system_calls(rows: [&EntrantResult; 2], share: f64) -> Option<Cause> {
     })
 }
 
-/// Returns the estimated time in allocator calls.
+/// Returns the estimated seconds in allocator calls.
 fn in_calls(row: &EntrantResult) -> Option<f64> {
     Some(row.evidence.as_ref()?.call_time?.spent_s)
 }
 
-/// Returns the sum of user and system time.
+/// Returns the sum of the medians of user and system time.
 fn processor(row: &EntrantResult) -> Option<f64> {
     Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }
@@ -101,8 +102,8 @@ fn processor(row: &EntrantResult) -> Option<f64> {
 /// Returns the seconds of processor time that an entrant saves; `None` if it saves none, for
 /// example if it only waits less.
 ///
-/// The ratio within rounds is used if it is known, as in the table. Medians over all rounds differ
-/// from it if the speed of the machine drifted.
+/// Uses the ratio within rounds, as the table does, if it is known, because medians over all rounds
+/// follow drifts of the machine's speed.
 fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     let saved = match versus(rows[0], CPU) {
         Some(compared) => (1.0 - compared.ratio) * processor(rows[1])?,

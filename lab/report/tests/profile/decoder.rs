@@ -1,4 +1,4 @@
-//! Reads Protocol Buffers by their public encoding alone.
+//! A reader of Protocol Buffers that shares no code with the writer under test.
 
 /// The content of a field.
 #[derive(Clone, Debug, PartialEq)]

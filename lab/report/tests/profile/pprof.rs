@@ -9,10 +9,10 @@ use heapdrome_report::{Exporter, Pprof};
 use crate::decoder::Message;
 use crate::traces::{HOSTILE, exchange, leaking, odd, several};
 
-/// A profile as pprof would read it from the file: the values of each stack, the outermost frame
-/// first.
+/// A profile as pprof would read it from the file.
 struct Read {
     types: Vec<(String, String)>,
+    /// Values of each stack. The outermost frame of a stack comes first.
     stacks: BTreeMap<Vec<String>, Vec<u64>>,
     shown: String,
     duration: u64,
@@ -22,7 +22,7 @@ struct Read {
     mappings: Vec<[String; 2]>,
     /// Address of each location, and its functions with their lines.
     locations: Vec<(u64, Vec<String>)>,
-    /// Labels of the samples.
+    /// Labels of the samples, such as `process=app (pid 100)`.
     labels: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the summary of a profile for a terminal.
+//! Tests of the text of a profile for a terminal.
 
 use heapdrome_profile::{Profile, profile};
 use heapdrome_report::{Exporter, Terminal};

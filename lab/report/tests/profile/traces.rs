@@ -23,12 +23,14 @@ impl Trace {
         Self::sampled(command, 0)
     }
 
-    /// Begins a trace that records one block for every `sample_bytes` bytes requested.
+    /// Begins a trace that records one block for every `sample_bytes` bytes requested, or all
+    /// blocks if this is 0.
     pub fn sampled(command: &str, sample_bytes: u64) -> Self {
         Self::with_stacks(command, sample_bytes, 0)
     }
 
-    /// Begins a trace with stacks, at these rates.
+    /// Begins a trace. `sample_bytes` and `stack_bytes` are the mean numbers of requested bytes
+    /// between two recorded blocks, and between two blocks with stacks.
     pub fn with_stacks(command: &str, sample_bytes: u64, stack_bytes: u64) -> Self {
         let names = ["malloc", "_Znwm", "realloc", "free", "_ZdlPvm"];
         let recording = Recording {
@@ -171,8 +173,8 @@ pub fn exchange() -> Trace {
     trace
 }
 
-/// Returns a trace of three processes that run one after the other. The recording of the second was
-/// cut off, and a further program was not recorded.
+/// Returns a trace of three processes that run one after the other. The recording of the second
+/// stopped before its end, and a further program was not recorded.
 pub fn several(name: &str) -> Trace {
     let mut trace = Trace::of(name);
     for process in 0..3_u32 {

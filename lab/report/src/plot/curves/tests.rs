@@ -1,4 +1,4 @@
-//! Tests of the positions of curves, their strokes and their names.
+//! Tests of the shifts of intervals, and of the lines from curves to their names.
 
 use super::*;
 

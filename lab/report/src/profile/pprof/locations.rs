@@ -72,7 +72,7 @@ impl Locations {
         self.texts.place(text.to_owned())
     }
 
-    /// Returns all texts of the table, by number.
+    /// Returns all texts of the table, in the order of their numbers.
     pub(super) fn texts(&self) -> &[String] {
         &self.texts.all
     }
@@ -96,7 +96,7 @@ impl Locations {
         }
     }
 
-    /// Writes the mappings, the locations, and the functions in them.
+    /// Writes the mappings, the locations, and the functions of the locations.
     pub(super) fn write(&mut self, whole: &mut Message, profile: &Profile) {
         let mut functions = Numbered::new();
         let mut mappings = BTreeMap::<u32, Mapping>::new();
