@@ -178,7 +178,8 @@ fn unique(name: String, taken: &mut HashSet<String>) -> String {
     free
 }
 
-/// Returns the name of a result's file, in a form for use in other names.
+/// Returns the name of a result's file without its extension, shortened and reduced to characters
+/// that are valid in file names.
 fn plain_name(source: &Source) -> String {
     stem(source.name.strip_suffix(".json").unwrap_or(&source.name))
 }

@@ -84,8 +84,8 @@ pub(crate) fn of_program(
     })
 }
 
-/// Returns the program and version in the first note of the form `PATH is VERSION`, such as `NAME,
-/// VERSION`; empty if no note has this form.
+/// Returns the name and version of the program in the first note of the form `PATH is VERSION`;
+/// empty if no note has this form.
 fn version(notes: &[String]) -> String {
     let told = notes.iter().find_map(|note| note.split_once(" is "));
     told.map_or_else(String::new, |(path, version)| {

@@ -1,5 +1,5 @@
-//! Finds words in braces that no sweep fills. They are passed on unchanged, because braces are
-//! legal in a command, but the user who wrote `{items}` probably meant to sweep it.
+//! Warns about names in braces that no sweep replaces. Such names stay in the command, because
+//! braces are legal there, but the user who wrote `{items}` probably meant to sweep it.
 
 use std::path::Path;
 

@@ -13,8 +13,8 @@ use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Name of the list of the files that heapdrome wrote into a folder. A folder with files is written
-/// again only if it has this list.
+/// Name of the file that lists the pages that heapdrome wrote into a folder. heapdrome writes into
+/// a folder with other files only if this file exists.
 const LIST: &str = ".heapdrome-pages";
 
 /// Name of the page that links to all others, without its extension.
@@ -150,7 +150,7 @@ fn write_list<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Resul
     output::write(&site.join(LIST), list.as_bytes())
 }
 
-/// Removes the pages of results that no longer exist.
+/// Removes pages of results that no longer exist.
 fn remove<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
     for name in names {
         let path = site.join(name);

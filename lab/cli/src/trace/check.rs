@@ -79,7 +79,8 @@ fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
     }
 }
 
-/// Returns the conditions under which each race ends: all races run the same rounds.
+/// Returns the stopping rule of each race. All races run the same number of rounds, unless
+/// `--max-time` ends one earlier.
 fn stopping(arguments: &CheckArguments) -> Stopping {
     let usual = match arguments.quick {
         true => QUICK_ROUNDS,

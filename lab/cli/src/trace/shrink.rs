@@ -37,7 +37,7 @@ const WHOLE: Duration = Duration::from_secs(600);
 enum Stop {
     /// The time limit was reached.
     Time,
-    /// Another error occurred, or the user interrupted the search.
+    /// An error occurred, or the user interrupted the search.
     Failed(Failure),
 }
 
