@@ -1,4 +1,4 @@
-//! Tests of `heapdrome compare`: the changes, and the conditions that fail a build.
+//! Tests of `heapdrome compare`: the changes, the conditions that fail a build, and refused input.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     }
 }
 
-/// Compares the race with a modified copy.
+/// Compares the race with a copy that `change` has modified.
 fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
     let site = Site::new();
     let old = race();

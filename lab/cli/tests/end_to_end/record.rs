@@ -63,7 +63,7 @@ impl Trace {
         &self.functions[usize::from(operation.function())]
     }
 
-    /// Returns the counted blocks of a process.
+    /// Returns the statistics of a process's counted blocks.
     pub fn blocks(&self, process: u32) -> Blocks {
         let mut blocks = Blocks::default();
         let mut next = 0;

@@ -198,7 +198,7 @@ fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(one) if one.as_char() == wanted)
 }
 
-/// Returns the tokens in the brackets of an attribute.
+/// Returns the tokens in the brackets of an attribute, if one begins here.
 fn attribute(tokens: &[TokenTree]) -> Option<TokenStream> {
     match tokens {
         [hash, TokenTree::Group(group), ..]
