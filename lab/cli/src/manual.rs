@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::output;
 
-/// Text at the foot of a page.
+/// Text at the foot of each manual page.
 const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 
 /// Prints one manual page or the page of all options, or writes all manual pages into a folder.

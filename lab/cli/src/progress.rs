@@ -15,8 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Length of a race's progress bar. The bar shows the race's share that is done, because the total
-/// number of rounds is not known beforehand.
+/// Length of a race's progress bar. The bar shows the share of the race that is done, because the
+/// total number of rounds is not known beforehand.
 const STEPS: u64 = 1000;
 
 /// Interval between two redraws of the bar.

@@ -26,8 +26,8 @@ pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     }
 }
 
-/// Prints which mechanisms for memory limits work on this machine, and how much swap is free.
-/// Leaves nothing behind.
+/// Prints which mechanisms for memory limits work on this machine, whether a processor quota works,
+/// and how much swap is free. Leaves nothing behind.
 fn check() -> Result<(), Failure> {
     let engine = progress::engine()?;
     let opened = Opened::new(&engine)?;

@@ -81,7 +81,7 @@ fn server(arguments: &RaceArguments) -> Option<Server> {
     })
 }
 
-/// Refuses contradictory options, because one of them would be ignored.
+/// Refuses options that contradict each other or would have no effect.
 fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     let only_in_sweeps = [
         ("--knee", arguments.knee.is_some()),

@@ -62,8 +62,8 @@ fn filled(arguments: &RaceArguments) -> Vec<&str> {
     swept.chain(threads).collect()
 }
 
-/// Returns the command, and commands such as `--prepare`, each with its name in messages and its
-/// words. Omits lines with an unclosed quote.
+/// Returns the words of the command, and of commands in options such as `--prepare`, each with the
+/// command's name in messages. Omits lines with an unclosed quote.
 fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     let runs = &arguments.runs;
     let around = [

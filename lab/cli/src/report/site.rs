@@ -112,7 +112,7 @@ fn read(folder: &Path, redact: bool) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Returns whether a file may be a result, by its name.
+/// Returns whether the path is a file whose name is that of a result.
 fn is_json(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.is_file() && (name.ends_with(".json") || name.ends_with(".json.gz"))

@@ -11,7 +11,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress, race};
 
-/// Number of rounds without `--rounds` and `--quick`.
+/// Default number of rounds.
 const ROUNDS: u32 = 12;
 
 /// Number of rounds of `--quick`, the minimum for intervals.
@@ -27,7 +27,7 @@ const SYSTEM: &str = "system";
 ///
 /// # Errors
 /// When an option, the trace or the command is unusable, a race cannot continue, or the replay
-/// differs from its program.
+/// misses its program in a property.
 pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[&arguments.trace])?;
     if let trace::Source::Carried(_) = trace::Source::named(&arguments.trace)? {

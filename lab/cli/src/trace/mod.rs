@@ -113,7 +113,7 @@ fn is_one_file(one: &Path, other: &Path) -> bool {
     real(one).is_some_and(|file| real(other) == Some(file))
 }
 
-/// Writes a trace, and reports its path.
+/// Writes a trace, and reports its path unless it is standard output.
 fn write(
     output: &TraceOutput,
     make: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
