@@ -159,8 +159,8 @@ fn named_in_first_table(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_tables_of_suites_and_programs_name_each() {
-    // None of these is a list of races: `all` runs every suite, and the others are programs of
-    // their own.
+    // These names are not in the list of suites: `all` runs every suite, and the others are
+    // programs of their own.
     let apart = ["all", "lgalloc", "misuse"].map(str::to_owned);
     let suites = heapdrome_suites::list().iter();
     let suites: BTreeSet<_> = suites

@@ -60,7 +60,7 @@ pub struct Chromium {
     child: Child,
     orders: ChildStdin,
     messages: Receiver<Value>,
-    /// Number of the last command, which its answer repeats.
+    /// Number of the last command. The answer to a command has the command's number.
     last: u64,
     /// Session of the page, once a page exists.
     session: Option<String>,

@@ -118,7 +118,7 @@ pub fn read(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Converts a JSON list of texts.
+/// Converts a JSON array of strings to a vector.
 pub fn words(value: &Value) -> Vec<String> {
     let list = value.as_array().expect("a list").iter();
     list.map(|word| word.as_str().expect("a text").to_owned())

@@ -9,12 +9,12 @@ fn race() -> Value {
     saved::value(RACE)
 }
 
-/// Multiplies the wall times of an allocator; an empty name means all allocators.
+/// Multiplies the wall times of an allocator by `factor`; an empty name means all allocators.
 fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
     multiply(result, "wall_s", allocator, factor);
 }
 
-/// Multiplies a figure of an allocator; an empty name means all allocators.
+/// Multiplies the samples of an allocator's figure by `factor`; an empty name means all allocators.
 fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     for row in rows {

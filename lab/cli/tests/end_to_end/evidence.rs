@@ -1,5 +1,5 @@
-//! Tests of the runs that follow every block, after the rounds, of the display of their findings,
-//! and of the entrant `system-huge`.
+//! Tests of the runs that follow every block, and of the display of their findings. Also tests the
+//! entrant `system-huge`.
 
 use std::path::Path;
 

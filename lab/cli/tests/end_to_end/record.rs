@@ -99,7 +99,7 @@ pub struct Blocks {
     pub resized: usize,
     pub inherited: usize,
     pub freed_by_others: usize,
-    /// Size of each live block, and the thread that made it.
+    /// Size of each live block and the thread that made it, by the block's number.
     pub live: BTreeMap<u64, (u64, u32)>,
     pub makers: BTreeSet<u32>,
 }

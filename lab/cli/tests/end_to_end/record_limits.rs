@@ -151,7 +151,7 @@ fn the_right_to_read_the_counter_is_not_that_of_a_child_of_vfork() {
     outcome.ends_with(0);
     assert_eq!(outcome.stdout, "fine\n");
     // A process that may not read the processor's time-stamp counter may seem to begin before its
-    // parent, so the expected blocks may have either number.
+    // parent, so either number may be that of the child.
     assert!(
         [0, 1]
             .iter()

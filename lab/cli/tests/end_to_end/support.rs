@@ -75,13 +75,13 @@ impl Site {
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Creates a call of heapdrome with these arguments, in the home folder.
+    /// Creates a command that runs heapdrome with these arguments, in the home folder.
     pub fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
         self.program(env!("CARGO_BIN_EXE_heapdrome"), arguments)
     }
 
-    /// Creates a call of a program with these arguments, in the home folder and without this user's
-    /// settings.
+    /// Creates a command that runs a program with these arguments, in the home folder and without
+    /// this user's settings.
     pub fn program<S: AsRef<std::ffi::OsStr>>(&self, name: &str, arguments: &[S]) -> Command {
         let mut command = Command::new(name);
         command.args(arguments).current_dir(self.home.path());

@@ -25,7 +25,8 @@ fn forbid_ptrace() -> std::io::Result<()> {
         len: 4,
         filter: filter.as_mut_ptr(),
     };
-    // SAFETY: prctl copies the filter, which outlives the calls, and touches no other memory.
+    // SAFETY: prctl only reads `program` and the filter to which it points, which both outlive the
+    // calls.
     let done = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
@@ -50,7 +51,7 @@ fn untraceable(site: &Site, options: &[&str]) -> Outcome {
     arguments.extend(options);
     arguments.extend(["--", &program]);
     let mut command = site.command(&arguments);
-    // SAFETY: `forbid_ptrace` only calls prctl and reads `errno`, which is async-signal-safe, as
+    // SAFETY: `forbid_ptrace` only calls prctl and reads `errno`. Both are async-signal-safe, as
     // required between fork and exec.
     unsafe { command.pre_exec(forbid_ptrace) };
     site.finish(command)

@@ -102,7 +102,7 @@ impl Crate {
         }
     }
 
-    /// Reads the tree after `use`, with the prefix `before`.
+    /// Records the imports of the tree after `use`. `before` is the path that precedes the tree.
     fn import(&mut self, module: &Module, before: &[String], tree: &[TokenTree]) {
         let (words, length) = path(tree);
         let path = [before, &words].concat();
