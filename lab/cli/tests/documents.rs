@@ -8,7 +8,6 @@ use std::process::Command;
 use heapdrome_suites::Makes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Returns the folder of the repository.
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the repository is there")

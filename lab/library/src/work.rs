@@ -44,7 +44,7 @@ pub(crate) struct Served {
 
 /// A value that is kept until a recipe has run.
 pub(crate) enum Kept {
-    /// A folder, which is removed afterwards.
+    /// A folder, which is removed when this value is dropped.
     #[expect(dead_code, reason = "it is removed when it is dropped")]
     Folder(TempDir),
     /// A program's folder in the cache, which stays locked until the recipe has run.

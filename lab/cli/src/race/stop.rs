@@ -23,8 +23,8 @@ const PRECISION: f64 = 0.01;
 pub enum Aim {
     /// To decide which allocators are better than the baseline.
     Decide,
-    /// To measure how each allocator scales: every value needs a precise interval, and no entrant
-    /// leaves.
+    /// To measure how each allocator scales. The intervals must be narrow, so no entrant leaves
+    /// early.
     Measure,
 }
 

@@ -20,13 +20,12 @@ const LIST: &str = ".heapdrome-pages";
 /// Name of the page that links to all others, without its extension.
 const INDEX: &str = "index";
 
-/// Writes a page for each result of `results`, and an index, into the folder that the arguments
-/// name.
+/// Writes a page for each result of `results`, and an index, into the output folder of `arguments`.
 ///
 /// # Errors
 /// Returns an error if there is no result or one is damaged, or if a page cannot be written. Also
-/// returns an error if the folder contains files but no list of heapdrome's pages, or if a page
-/// would replace another file and `--force` is not set.
+/// returns an error if the output folder contains files but no list of heapdrome's pages, or if a
+/// page would replace another file and `--force` is not set.
 pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
     let site = arguments.output.as_path();
     refuse_stdout("--output", site)?;

@@ -58,7 +58,8 @@ pub fn misused(way: &str) -> PathBuf {
     build(&format!("libmisused-{way}.so"), &["misused.c"], &flags)
 }
 
-/// Returns an allocator whose functions may interrupt one another.
+/// Returns an allocator that a signal handler may call even if the handler interrupted the
+/// allocator.
 pub fn reentrant_allocator() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
     build("libreentrant.so", &["reentrant.c"], &flags)
