@@ -11,8 +11,7 @@ use crate::failure::Failure;
 pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);
 
 impl<'a> Destinations<'a> {
-    /// Returns the destinations that all commands with results have: `--json`, `--csv` and
-    /// `--markdown`.
+    /// Returns the requested destinations of a result: `--json`, `--csv` and `--markdown`.
     pub fn of(output: &'a OutputArguments) -> Self {
         Self::none()
             .and("--json", output.json.as_deref())
@@ -20,7 +19,7 @@ impl<'a> Destinations<'a> {
             .and("--markdown", output.markdown.as_deref())
     }
 
-    /// Creates a list of no files.
+    /// Creates an empty list.
     pub fn none() -> Self {
         Self(Vec::new())
     }
@@ -45,8 +44,8 @@ impl<'a> Destinations<'a> {
     /// Fails early if a file could not be written later, or if two outputs conflict.
     ///
     /// # Errors
-    /// Returns an error if two destinations are one file, if a destination is among `results`,
-    /// which are read, or if it cannot be written.
+    /// Returns an error if two destinations are one file, if a destination is also in `results`,
+    /// the files that the command reads, or if a destination cannot be written.
     pub fn check(&self, results: &[&Path]) -> Result<(), Failure> {
         for (place, one) in self.0.iter().enumerate() {
             for other in &self.0[..place] {

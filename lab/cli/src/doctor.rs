@@ -1,4 +1,5 @@
-//! `heapdrome doctor`: the conditions of this machine that distort measurements.
+//! `heapdrome doctor`: the conditions of this machine that distort measurements, and the self-test
+//! of heapdrome.
 
 use heapdrome_measure::launcher::LauncherProgram;
 use heapdrome_measure::{counters, selftest};
@@ -8,13 +9,14 @@ use crate::arguments::DoctorArguments;
 use crate::failure::Failure;
 use crate::output::{print, terminal};
 
-/// Permitted peak memory of a child that needs almost no memory.
+/// Limit for the peak resident memory of `/bin/true` in the self-test.
 const FLOOR: Bytes = Bytes(8 << 20);
 
 /// Number of runs of `/bin/true` that the self-test times.
 const OVERHEAD_RUNS: u32 = 300;
 
-/// Prints every condition, the most serious first. With `--self-test`, runs the self-test instead.
+/// Prints the conditions of this machine, the most serious first, and the missing counters. With
+/// `--self-test`, runs the self-test instead.
 ///
 /// # Errors
 /// Returns an error if the self-test cannot run or fails, or standard output cannot be written.

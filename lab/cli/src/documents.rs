@@ -1,4 +1,4 @@
-//! Tests that the command lines in the documents can be parsed.
+//! Test that heapdrome can parse the command lines in its main documents.
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ Examples (all options: heapdrome race --help):
   heapdrome race ./program --with arguments
   heapdrome race -a system,jemalloc --prepare 'ninja -C build clean' -- ninja -C build";
 
-/// Examples of `heapdrome race`.
+/// Examples of `heapdrome race` in its long help and its manual page.
 pub const RACE: &str = "\
 heapdrome's options come before the command. Everything from the command's first word on belongs
 to the command; `--` before it is optional. heapdrome starts no shell; for one, write sh -c 'LINE'.
@@ -23,7 +23,6 @@ Examples:
   heapdrome race --serve 'redis-server --save \"\"' --ready 'redis-cli ping' -- redis-benchmark -q
   heapdrome race --resume";
 
-/// Examples of `heapdrome show`.
 pub const SHOW: &str = "\
 Examples:
   heapdrome show latest
@@ -32,7 +31,6 @@ Examples:
   heapdrome show result.json --entrant mimalloc2
   heapdrome show result.json --markdown result.md --csv samples.csv --redact";
 
-/// Examples of `heapdrome report`.
 pub const REPORT: &str = "\
 Examples:
   heapdrome report latest -o report.html
@@ -40,20 +38,17 @@ Examples:
   heapdrome report before.json after.json -o both.html --redact
   heapdrome report results -o pages             # every result in a folder, and an index";
 
-/// Examples of `heapdrome plot`.
 pub const PLOT: &str = "\
 Examples:
   heapdrome plot latest -o plots
   heapdrome plot result.json -o plots --only ranking,time-memory --format svg";
 
-/// Examples of `heapdrome profile`.
 pub const PROFILE: &str = "\
 Examples:
   heapdrome profile app.trace
   heapdrome profile app.trace -o profile.html --csv profile.csv
   heapdrome profile app.trace --pprof heap.pb.gz --perfetto memory.json";
 
-/// Examples of `heapdrome allocators`.
 pub const ALLOCATORS: &str = "\
 Examples:
   heapdrome allocators
@@ -61,13 +56,11 @@ Examples:
   heapdrome allocators add mine ./mine.so --env MINE_CACHE=64
   heapdrome allocators check mine";
 
-/// Examples of `heapdrome exec`.
 pub const EXEC: &str = "\
 Examples:
   heapdrome exec -a mimalloc3 -- ./program --with arguments
   heapdrome exec -a ./mine.so -- ./program";
 
-/// Examples of `heapdrome record`.
 pub const RECORD: &str = "\
 Examples:
   heapdrome record -o app.trace -- ./program --with arguments
@@ -78,7 +71,6 @@ The trace is complete when the command and all processes that it started have en
 included. After Ctrl-C it is complete when the command has ended. A process that is already running
 cannot be recorded.";
 
-/// Examples of `heapdrome replay`.
 pub const REPLAY: &str = "\
 Examples:
   heapdrome replay app.trace
@@ -86,20 +78,17 @@ Examples:
   heapdrome replay library:redis -a ./mine.so
   heapdrome race --trace app.trace -a default";
 
-/// Examples of `heapdrome doctor`.
 pub const DOCTOR: &str = "\
 Examples:
   heapdrome doctor
   heapdrome doctor --self-test";
 
-/// Examples of `heapdrome workloads`.
 pub const WORKLOADS: &str = "\
 Examples:
   heapdrome workloads
   heapdrome workloads show rptest
   heapdrome workloads install redis";
 
-/// Examples of `heapdrome suite`.
 pub const SUITE: &str = "\
 Examples:
   heapdrome suite rpmalloc --quick
@@ -107,7 +96,6 @@ Examples:
   heapdrome suite traces --quick
   heapdrome suite all --quick --markdown report.md --json suite.json";
 
-/// Examples of `heapdrome paging`.
 pub const PAGING: &str = "\
 Examples:
   heapdrome paging check
@@ -115,19 +103,16 @@ Examples:
   heapdrome paging random --swap file:4G --ram 256M
   heapdrome paging clean";
 
-/// Examples of `heapdrome cache`.
 pub const CACHE: &str = "\
 Examples:
   heapdrome cache path
   heapdrome cache clean";
 
-/// Examples of `heapdrome survive`.
 pub const SURVIVE: &str = "\
 Examples:
   heapdrome survive -- ./program
   heapdrome survive -a system,mimalloc3 --runs 5 -- ./program --with arguments";
 
-/// Examples of `heapdrome trace`.
 pub const TRACE: &str = "\
 Examples:
   heapdrome trace info program.trace

@@ -25,10 +25,10 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     Err(cannot_run(program, &error))
 }
 
-/// Returns an allocator that is built and can be used.
+/// Builds an allocator if needed, and returns its entrant.
 ///
 /// # Errors
-/// Returns an error if there is no such allocator or it cannot be built.
+/// Returns an error if there is no such allocator, or it cannot be built.
 pub fn ready(allocator: &str) -> Result<Entrant, Failure> {
     let engine = progress::engine()?;
     let registry = engine.registry()?;

@@ -60,7 +60,7 @@ pub fn command() -> Command {
     })
 }
 
-/// Gives the option this text in the short help; the long help keeps the full text.
+/// Sets `text` as the option's short help. The option's full text becomes its long help.
 fn shortened(arg: Arg, text: &'static str) -> Arg {
     let whole = arg.get_long_help().or(arg.get_help()).cloned();
     match whole {

@@ -65,8 +65,8 @@ fn run() -> ExitCode {
     }
 }
 
-/// Parses the command line and formats a mistake as one line. Ends the process after printing help
-/// or the version.
+/// Parses the command line. Returns a mistake as an error of one line. Ends the process after
+/// printing help or the version.
 fn read_arguments() -> Result<Arguments, Failure> {
     use clap::error::ErrorKind;
     let read = help::command().try_get_matches();

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::output;
 
-/// Text at the foot of a page.
+/// Text at the foot of each manual page.
 const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 
 /// Prints one manual page or the page of all options, or writes all manual pages into a folder.
@@ -58,7 +58,7 @@ fn definition() -> Command {
     whole
 }
 
-/// Returns the page of all options, under the headings of `--help`.
+/// Returns the Markdown page of all options, under the headings of `--help`.
 fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
@@ -75,7 +75,7 @@ fn options() -> String {
     markdown::page(&commands)
 }
 
-/// Returns a command and all its subcommands.
+/// Returns a command and, recursively, all its subcommands.
 fn all(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().flat_map(all);
     std::iter::once(command).chain(below).collect()
@@ -94,7 +94,7 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
     })
 }
 
-/// Returns the file name of a page, and the page.
+/// Returns the file name and the text of a command's manual page.
 fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
     let with_dashes = |arg: Arg| match (arg.is_last_set(), arg.is_trailing_var_arg_set()) {
         (true, _) => arg.value_name("-- COMMAND..."),

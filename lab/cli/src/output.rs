@@ -1,4 +1,4 @@
-//! Writes text to standard output and results to files.
+//! Writes text to standard output and standard error, and results to files.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// Maximum width of a table, and the width without a terminal.
 const WIDTH: usize = 100;
 
-/// Prints text unchanged. A closed reader is not an error.
+/// Prints text unchanged. A closed pipe is not an error.
 ///
 /// # Errors
 /// Returns an error if standard output cannot be written for another reason, such as a full disk.
@@ -26,7 +26,8 @@ pub fn print(text: &[u8]) -> Result<(), Failure> {
     printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// Converts the outcome of printing by the rules of [`print()`]: a closed reader is not an error.
+/// Converts the outcome of printing to standard output. As in [`print()`], a closed pipe is not an
+/// error.
 ///
 /// # Errors
 /// Returns the errors of [`print()`].
@@ -39,7 +40,7 @@ pub fn printed(outcome: std::io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Prints text for a reader, unless standard output receives one of the files.
+/// Prints text, unless standard output receives one of the files.
 ///
 /// # Errors
 /// Returns the errors of [`print()`].
@@ -50,8 +51,8 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     }
 }
 
-/// Prints a line on standard error. Ignores every error, because a closed reader must not end a
-/// race.
+/// Prints a line on standard error. Ignores every error, because a closed standard error must not
+/// end a race.
 pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
@@ -61,8 +62,8 @@ pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
 
-/// Returns the form of standard output: as wide as the terminal, within limits, and coloured only
-/// on a terminal and without `NO_COLOR`.
+/// Returns the format of text for standard output: as wide as the terminal, within limits, and
+/// coloured only on a terminal and without `NO_COLOR`.
 pub fn terminal() -> Terminal {
     let is_terminal = std::io::stdout().is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -77,7 +78,7 @@ pub fn terminal() -> Terminal {
     }
 }
 
-/// Extent to which a race is printed.
+/// Extent to which the result of a race is printed.
 #[derive(Clone, Copy)]
 pub enum Extent<'a> {
     /// The part that a reader needs to act. The string is the argument of `heapdrome show` that
@@ -90,7 +91,8 @@ pub enum Extent<'a> {
 /// Prints a race, and writes the requested files.
 ///
 /// # Errors
-/// Returns an error if something cannot be written; all other files are still written.
+/// Returns an error if the race cannot be formatted, or something cannot be written. A failed write
+/// does not prevent the writing of the other files.
 pub fn publish(
     result: &RaceResult,
     extent: Extent<'_>,
@@ -175,7 +177,8 @@ pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Fa
     write(path, &bytes)
 }
 
-/// Returns the samples of a collection as CSV: those of its races, or the limits of a search.
+/// Returns the samples of a collection as CSV. For a collection with searches for limits, the
+/// samples are the tried limits; otherwise they are those of the races.
 fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     match collection.searches() {
         [] => Csv.export(collection),
@@ -244,8 +247,9 @@ fn write_one(
     )
 }
 
-/// Writes a file completely, or prints it if its destination is standard output. Never holds the
-/// whole file in memory. A closed standard output is not an error.
+/// Writes a file atomically, or prints it if `path` means standard output. `make` writes the
+/// content piece by piece, so the whole file is never in memory. A closed standard output is not an
+/// error.
 ///
 /// # Errors
 /// When the file cannot be written, or `make` fails.
@@ -262,7 +266,7 @@ pub fn stream(
     stream_atomically(path, make).map_err(Failure::machine)?
 }
 
-/// Writes a file completely, or prints it if its destination is standard output.
+/// Writes a file atomically, or prints it if `path` means standard output.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.

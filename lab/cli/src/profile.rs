@@ -62,7 +62,7 @@ fn destinations(arguments: &ProfileArguments) -> Destinations<'_> {
         .and("--csv", arguments.csv.as_deref())
 }
 
-/// Writes one file, and reports its path.
+/// Writes one file, and reports its path unless it is standard output.
 fn write(path: &Path, form: &dyn Fn() -> Result<Vec<u8>, ReportError>) -> Result<(), Failure> {
     let mut bytes = form().map_err(Failure::machine)?;
     if !is_compressed(&bytes) {

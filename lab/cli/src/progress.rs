@@ -15,11 +15,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Number of steps of a race's bar. The bar shows a share, because the number of rounds is not
-/// known beforehand.
+/// Length of a race's progress bar. The bar shows the share of the race that is done, because the
+/// total number of rounds is not known beforehand.
 const STEPS: u64 = 1000;
 
-/// Interval between two updates of the bar.
+/// Interval between two redraws of the bar.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Opens an engine whose events are shown.
@@ -305,7 +305,8 @@ fn search_text(allocator: &str, step: Searching<'_>) -> String {
     }
 }
 
-/// Formats lines on the leftovers of a killed paging lab.
+/// Returns a line for each leftover of a killed paging lab that was removed or kept, and for each
+/// failed removal.
 fn left_behind(what: &Leftovers) -> Vec<String> {
     let removed = what.removed.iter();
     let removed = removed.map(|item| format!("removed a leftover of an earlier run: {item}"));

@@ -71,7 +71,7 @@ fn check_target(target: &Path, force: bool) -> Result<Option<File>, Failure> {
 }
 
 /// Opens a named pipe for writing. Refuses a pipe without a reader, because opening it would block
-/// until a reader comes. Returns `None` for any other file, and for a missing file.
+/// until a process opens it for reading. Returns `None` for any other file, and for a missing file.
 fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
     let is_pipe = |file: std::fs::Metadata| file.file_type().is_fifo();
     if !std::fs::metadata(target).is_ok_and(is_pipe) {
@@ -86,9 +86,9 @@ fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
             target.display()
         )));
     }
-    // If `first` is open, there is a reader, and it sees no end of the pipe before the second open.
-    // If the first open failed for another reason, such as missing rights, the second one fails,
-    // too.
+    // Open the pipe again, now in blocking mode. `first` stays open meanwhile: the reader would see
+    // end of file (EOF) if no process had the pipe open for writing. If the first attempt failed
+    // for another reason, such as a missing permission, this one fails, too.
     let opened = options.open(target);
     opened.map(Some).map_err(|error| {
         Failure::machine(format_args!("cannot write {}: {error}", target.display()))
@@ -192,8 +192,8 @@ fn tell_of_stacks(summary: &Summary) {
     }
 }
 
-/// Formats the cost of a recording: the time of the command, the time its threads waited for the
-/// collector, and the collector's time afterwards, processor time and peak memory.
+/// Formats the cost of a recording: the time of the command, the time that its threads waited for
+/// the collector, the collector's time after the command, its processor time and its peak memory.
 fn cost(summary: &Summary) -> String {
     let time = |duration: Duration| Nanoseconds::from(duration);
     let command = match summary.took {

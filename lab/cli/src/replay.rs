@@ -58,7 +58,7 @@ pub struct Ran {
     pub errors: String,
 }
 
-/// Runs the companion process until it ends or exceeds a limit, which kills it.
+/// Runs a companion process until it ends. Kills it if it exceeds a limit.
 ///
 /// # Errors
 /// If the companion cannot be run, or the user interrupts it.

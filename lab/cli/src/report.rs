@@ -54,9 +54,9 @@ fn one_page(arguments: &ReportArguments) -> Result<(), Failure> {
 /// Draws the plots of all results, and prints the paths of the files.
 ///
 /// # Errors
-/// Returns an error if a result cannot be read or has no complete round, if there is no plot, if a
-/// word of `--only` is in no plot's name, or if a file already exists (without `--force`) or cannot
-/// be written.
+/// Returns an error if a result cannot be read or contains no measurement, if there is no plot, if
+/// a word of `--only` is in no plot's name, or if a file already exists (without `--force`) or
+/// cannot be written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     let folder = &arguments.output;
     refuse_stdout("--output", folder)?;
@@ -111,7 +111,7 @@ fn files(
     Ok(files)
 }
 
-/// Returns all plots, with the prefixes of their file names.
+/// Returns all plots, each with the prefix of its file name.
 fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     let of_source = |source: &Source| {
         let prefix = match sources.len() {
@@ -178,7 +178,8 @@ fn unique(name: String, taken: &mut HashSet<String>) -> String {
     free
 }
 
-/// Returns the name of a result's file, in a form for use in other names.
+/// Returns the name of a result's file without its extension, shortened and reduced to characters
+/// that are valid in file names.
 fn plain_name(source: &Source) -> String {
     stem(source.name.strip_suffix(".json").unwrap_or(&source.name))
 }

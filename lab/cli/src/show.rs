@@ -1,5 +1,5 @@
-//! `heapdrome show`: a saved result, in brief or in full, and instructions for using the allocator
-//! that it recommends.
+//! `heapdrome show`: a saved result, in brief or in full, the records of one entrant, and
+//! instructions for using the allocator that the result recommends.
 
 use heapdrome_report::Conclusion;
 use heapdrome_schema::{RaceResult, Role, Saved};
@@ -61,7 +61,7 @@ fn deploy(result: &RaceResult) -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Prints all records of one entrant, in every race in which it took part.
+/// Prints everything that was recorded of one entrant, for every race in which it took part.
 fn show_entrant(saved: &Saved, name: &str) -> Result<(), Failure> {
     let races: Vec<(Option<&str>, &RaceResult)> = match saved {
         Saved::Race(result) => vec![(None, &**result)],

@@ -46,7 +46,7 @@ fn named(path: &Path) -> Result<Saved, Failure> {
 /// Reads a result that contains measurements.
 ///
 /// # Errors
-/// Returns an error if the result cannot be read, or has no complete round.
+/// Returns an error if the result cannot be read, or contains no measurement.
 pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
     let saved = named(path)?;
     refuse_nothing(path, &saved)?;
@@ -83,7 +83,7 @@ pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
     }
 }
 
-/// Refuses a collection without any part: races, claims, tables and others.
+/// Refuses a collection without races, claims, tables and other parts.
 fn refuse_untold(path: &Path, saved: &Saved) -> Result<(), Failure> {
     match saved {
         Saved::Collection(all) if all.races.is_empty() && all.claims.is_empty() => {

@@ -36,8 +36,8 @@ pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
     }
 }
 
-/// Replaces former names of suites with the current names, and prints a message. Names in the
-/// user's own suite file stay unchanged.
+/// Replaces former names of suites with the current names, and prints a message. If the suite is a
+/// file of the user's own, the names stay unchanged.
 fn use_present_names(arguments: &mut SuiteArguments) {
     if suite::is_file(&arguments.name) {
         return;

@@ -8,7 +8,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Searches for the limit under each allocator, and prints the results.
+/// Searches for the smallest memory limit under each allocator, and prints the results.
 ///
 /// # Errors
 /// Returns an error if an allocator is unavailable, the command does not exist or fails without a

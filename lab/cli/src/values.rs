@@ -1,4 +1,4 @@
-//! Parsers of single values on the command line.
+//! Parsers of single values on the command line, and messages about mistakes in the command line.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct MetricArgument {
     pub name: String,
     /// The regular expression, already validated.
     pub pattern: String,
-    /// The better direction; lower by default.
+    /// Whether higher or lower values are better.
     pub better: Better,
 }
 
@@ -37,7 +37,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
-/// Parses a share such as `1%` or `0.5`, in percent with or without the sign, as a fraction.
+/// Parses a percentage above 0 and below 100, with or without `%`, as a fraction: `1%` and `1` are
+/// 0.01.
 pub fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {

@@ -1,4 +1,5 @@
-//! Checks of the documents: every link works, every page is linked, and each concept has one name.
+//! Checks of the documents: every link works, every page is linked, tables of suites and workloads
+//! are complete, and each concept has one name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,6 @@ use std::process::Command;
 use heapdrome_suites::Makes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Returns the folder of the repository.
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the repository is there")
@@ -122,7 +122,7 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
 }
 
 /// A report names documents as plain text instead of links, because the report's location is not
-/// known.
+/// known. This test checks these names.
 #[test]
 fn what_the_report_of_a_suite_refers_to_is_there() {
     let mut referred = 0;
@@ -144,7 +144,7 @@ fn what_the_report_of_a_suite_refers_to_is_there() {
     assert!(referred > 20, "places are found: {referred}");
 }
 
-/// Returns the names between backquotes in the first cells of a page's first table.
+/// Returns the first cells of a page's first table that consist of a name between backquotes.
 fn named_in_first_table(page: &str) -> BTreeSet<String> {
     let text = read(&root().join(page));
     let table = text.lines().skip_while(|line| !line.starts_with('|'));
@@ -158,8 +158,8 @@ fn named_in_first_table(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_tables_of_suites_and_programs_name_each() {
-    // None of these is a list of races: `all` runs every suite, and the others are programs of
-    // their own.
+    // These names are not in the list of suites: `all` runs every suite, and the others are
+    // programs of their own.
     let apart = ["all", "lgalloc", "misuse"].map(str::to_owned);
     let suites = heapdrome_suites::list().iter();
     let suites: BTreeSet<_> = suites
@@ -242,7 +242,8 @@ fn has(prose: &str, word: &str) -> bool {
     prose.contains(&format!(" {word} ")) || prose.contains(&format!(" {word}s "))
 }
 
-/// Returns every text for readers by its name: documents and manual pages, except results.
+/// Returns the words of every document and manual page, each with its path. Omits published
+/// results.
 fn texts() -> Vec<(String, String)> {
     let results = root().join("docs/results");
     let documents = documents().into_iter();

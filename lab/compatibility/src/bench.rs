@@ -1,4 +1,4 @@
-//! Runs one program under one allocator and the witness.
+//! Runs one program under one allocator, and lets the witness check which allocator served it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -65,7 +65,8 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// Returns an error if the libraries cannot be written, or no folder suits the witness.
+    /// Returns an error if the folder or a library cannot be written, or the witness cannot be
+    /// created.
     pub fn new() -> io::Result<Self> {
         let folder = open_folder("heapdrome-libraries-")?;
         for library in heapdrome_libraries::LIBRARIES {
@@ -146,7 +147,7 @@ impl Bench {
     }
 }
 
-/// Creates a temporary folder that other users may enter and write, because some programs do not
+/// Creates a temporary folder in which every user may create files, because some programs do not
 /// run as root.
 fn open_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
     let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
@@ -154,7 +155,7 @@ fn open_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// Decides whether the allocator served a program that passed.
+/// Decides whether the allocator served a program that exited with status 0.
 fn judge(proof: &Proof, did: String) -> Outcome {
     if proof.coverage == Coverage::TooLittle || proof.served_processes == 0 {
         let unserved = proof.unserved.iter();

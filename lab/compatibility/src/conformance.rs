@@ -1,4 +1,4 @@
-//! Runs the conformance suite on each library: checks of the ABI, and generated programs.
+//! Runs the conformance suite on the chosen libraries: checks of the ABI, and generated programs.
 
 use std::io;
 
@@ -13,20 +13,20 @@ pub const LIBRARIES: [&str; 4] = [
     "elfmalloc-l",
     "elfmalloc-hardened",
 ];
-/// Number of calls that a generated program makes, on [`THREADS`] threads.
+/// Total number of steps of a generated program, on [`THREADS`] threads.
 const STEPS: usize = 1_000_000;
 const THREADS: usize = 8;
 /// Number of generated programs. Each runs with the library loaded, and with it preloaded.
 const PROGRAMS: u64 = 2;
 
-/// Checks `libraries`, which are among [`LIBRARIES`]. Prints a row for each check, and a row for
-/// generated programs, as soon as the results are known. Returns true if no check and no generated
-/// program failed.
+/// Runs the suite on `libraries`, which are names from [`LIBRARIES`]. Prints a row for each check,
+/// then a row for the generated programs, each row as soon as its results are known. Returns true
+/// if no check and no generated program failed.
 ///
 /// # Errors
 ///
-/// Returns an error if the executable of this process cannot be found, or there is no temporary
-/// folder.
+/// Returns an error if the executable of this process cannot be found, or a temporary folder cannot
+/// be created.
 pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     let executable = std::env::current_exe()?;
     let suite = |name: &&str| Suite {
@@ -59,7 +59,7 @@ pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     Ok(well)
 }
 
-/// Prints the cell of a result, and returns true unless it is a failure.
+/// Prints a result as a table cell. Returns false if the result is a failure.
 fn say(failure: Option<Failure>) -> bool {
     match &failure {
         None => print!(" passed |"),
@@ -68,7 +68,8 @@ fn say(failure: Option<Failure>) -> bool {
     failure.is_none()
 }
 
-/// Replaces the characters in a text that would break a cell of a Markdown table.
+/// Replaces the line breaks and vertical bars of a text, which would break a cell of a Markdown
+/// table.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('|', "/")

@@ -1,6 +1,6 @@
 //! Compatibility tests of heapdrome's own allocators: the [`conformance`] suite on each of their
-//! libraries, and real programs under them. A test with a program checks that the program works,
-//! and that the allocator serves it.
+//! libraries, and real programs under those of elfmalloc. A test with a program checks that the
+//! program works, and that the allocator serves it.
 //!
 //! A [`Program`] is a script that fails if the program's answer is wrong. [`Bench::run`] runs it
 //! once, under the witness. A program that the allocator did not serve counts as untested, not as

@@ -1,7 +1,10 @@
-//! `heapdrome-compatibility [NAME...]` tests heapdrome's own allocators and prints tables: the
-//! conformance suite, by the name `conformance`, and real programs. Without names, it runs all
-//! tests on all libraries. The name of an allocator selects its library. Exit status: 0 if no test
-//! failed, 1 if a test failed, 2 for wrong arguments, 4 if the machine cannot run the tests.
+//! Tests heapdrome's own allocators with the conformance suite and with real programs.
+//!
+//! `heapdrome-compatibility [NAME...]` prints a table of the suite's checks, and a table of the
+//! programs. Without names, it runs the suite on all libraries, and all programs under the variants
+//! of elfmalloc. A name selects a library, the suite (`conformance`) or a program. Exit status: 0
+//! if no test failed, 1 if a test failed, 2 for wrong arguments, 4 if the machine cannot run the
+//! tests.
 //!
 //! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one generated program. The suite starts
 //! this command in child processes.
@@ -54,7 +57,8 @@ struct Choice<'a> {
     programs: Vec<&'a Program>,
 }
 
-/// Parses the names; returns a message if a name is unknown or cannot be combined with the others.
+/// Selects tests by their names. Returns a message if a name is unknown or cannot be combined with
+/// the others.
 fn choose<'a>(names: &[String], all: &'a [Program]) -> Result<Choice<'a>, String> {
     let (libraries, tests): (Vec<&str>, Vec<&str>) = names
         .iter()
@@ -95,7 +99,7 @@ fn complain(what: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints the tables that are not empty, and returns true if no test failed.
+/// Runs the selected tests and prints their tables. Returns true if no test failed.
 fn tables(choice: &Choice) -> std::io::Result<bool> {
     let bench = Bench::new()?;
     let mut well = true;
@@ -109,8 +113,8 @@ fn tables(choice: &Choice) -> std::io::Result<bool> {
     Ok(well)
 }
 
-/// Prints a row for each program as soon as its results are known, and returns true if no program
-/// failed.
+/// Runs programs under allocators. Prints a row for each program as soon as its results are known.
+/// Returns true if no program failed.
 fn table(bench: &Bench, allocators: &[&str], chosen: &[&Program]) -> std::io::Result<bool> {
     let mut well = true;
     println!("| program | description | {} |", allocators.join(" | "));

@@ -1,4 +1,4 @@
-//! Descriptions of the programs, read from data files.
+//! Descriptions of the programs, from data files that are compiled in.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -21,14 +21,14 @@ pub struct Program {
     needs: Vec<String>,
     /// Debian packages that contain the required files.
     packages: Vec<String>,
-    /// Whether the program belongs to the core, which runs for every change.
+    /// Whether the program belongs to the core, which `tests/core.rs` runs.
     #[serde(default)]
     pub core: bool,
-    /// Maximum duration in seconds.
+    /// Time limit of the script in seconds.
     #[serde(default = "a_minute")]
     pub(crate) seconds: u64,
-    /// Script that bash runs in an empty folder up to the first failing command. Status 0 means
-    /// success; the last line of its output states the result.
+    /// Script that bash runs in a new folder up to the first failing command. Exit status 0 means
+    /// success; the last line of standard output states the result.
     pub(crate) script: String,
 }
 

@@ -1,7 +1,7 @@
-//! Runs the programs of the core under each allocator.
+//! Runs the programs of the core under each library of elfmalloc.
 //!
 //! If `HEAPDROME_REQUIRE_PROGRAMS` is set, as `.ci/run` sets it, a program that is not installed is
-//! a failure; otherwise the test prints a line and skips it.
+//! a failure; otherwise the test prints a line and skips the program.
 
 use heapdrome_compatibility::{Bench, Outcome, programs};
 

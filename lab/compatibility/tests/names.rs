@@ -1,4 +1,5 @@
-//! Checks how `heapdrome-compatibility` handles the names on its command line.
+//! Checks that `heapdrome-compatibility` refuses unknown names, and programs without a library that
+//! can run them.
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,5 @@
-//! Child processes of a recipe. Each has a time limit, and none outlives the recording.
+//! Child processes of a recipe. [`Running::finish`] gives each a time limit, and leaves no process
+//! of its group behind.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::LibraryError;
 
-/// A running child process of a recipe, with its collected output.
+/// A running child process of a recipe, and the threads that collect its output.
 pub(crate) struct Running {
     step: &'static str,
     child: Child,
@@ -18,7 +19,7 @@ pub(crate) struct Running {
     errors: JoinHandle<Vec<u8>>,
 }
 
-/// Returns a shell that runs a line in a folder.
+/// Returns a command that runs the shell line `line` in `folder`.
 pub(crate) fn shell(line: &str, folder: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(folder);
@@ -44,7 +45,6 @@ impl Running {
         })
     }
 
-    /// Returns whether the child has ended.
     pub(crate) fn has_ended(&self) -> bool {
         let limit = Limits::of_time(Duration::ZERO);
         let never = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! Traces of well-known programs: recipes that record traces, and small built-in traces. With the
-//! built-in traces, users can race allocators on real programs that are not installed.
+//! Traces of well-known programs: recipes for recording traces, and small built-in traces. With a
+//! built-in trace, users can race allocators on the allocations of a program that is not installed.
 //!
 //! `heapdrome trace library` records the traces. `traces/` contains the built-in traces, with a
 //! manifest that describes the recording of each.

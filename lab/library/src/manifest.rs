@@ -25,7 +25,7 @@ pub struct Entry {
     pub date: String,
     /// Version of heapdrome that recorded the trace.
     pub heapdrome: String,
-    /// Total number of operations of all processes.
+    /// Number of operations in the trace, summed over all processes.
     pub operations: u64,
     /// Time in the recording at which the trace was cut off, in nanoseconds; `None` if the trace is
     /// complete.
@@ -36,10 +36,10 @@ pub struct Entry {
     pub sha256: String,
 }
 
-/// All traces of a folder.
+/// List of all traces in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Traces, sorted by name.
+    /// Entries of the traces, sorted by name.
     pub traces: Vec<Entry>,
 }
 
@@ -60,7 +60,7 @@ impl Manifest {
         }
     }
 
-    /// Adds a trace. Replaces an older trace with this name.
+    /// Adds the entry of a trace. Replaces an existing entry with this name.
     pub fn add(&mut self, entry: Entry) {
         self.traces.retain(|one| one.name != entry.name);
         self.traces.push(entry);

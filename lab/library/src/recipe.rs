@@ -1,4 +1,5 @@
-//! Recipes, which describe how to run the program of each trace. They are read from a data file.
+//! Recipes, which describe how to run the program of each trace. They come from a data file that is
+//! compiled in.
 
 use std::sync::LazyLock;
 
@@ -20,18 +21,18 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Size {
-    /// A run of about a second, cut off before any process exceeds [`MOST_OPERATIONS`].
+    /// A run of about a second. Its trace ends before any process exceeds [`MOST_OPERATIONS`].
     #[default]
     Small,
     /// A complete run of seconds or minutes.
     Full,
 }
 
-/// Maximum number of operations of each process in a small trace. Small traces are embedded in
-/// heapdrome, and an operation takes about one byte.
+/// Maximum number of operations of each process in a small trace. The limit keeps the heapdrome
+/// executable small, because it embeds small traces, in which an operation takes about one byte.
 pub(crate) const MOST_OPERATIONS: u64 = 200_000;
 
-/// Recipe of a trace: the description of the run that is recorded.
+/// Recipe of a trace, which describes the run that is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -47,7 +48,7 @@ pub struct Recipe {
     pub(crate) script: Option<Script>,
 }
 
-/// A program of `lab/programs`, with the parameters of both runs.
+/// A program of `lab/programs`, with the parameters of the small and the full run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OfProgram {
@@ -55,7 +56,7 @@ pub(crate) struct OfProgram {
     pub name: String,
     /// Parameters of the small run, as `name=value`.
     pub small: Vec<String>,
-    /// Parameters of the full run.
+    /// Parameters of the full run, as `name=value`.
     pub full: Vec<String>,
 }
 
@@ -63,8 +64,8 @@ pub(crate) struct OfProgram {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Script {
-    /// Command that prints the version of the program on its first line, and fails if the program
-    /// is not installed.
+    /// Command whose first line of output is the version of the program. It fails if the program is
+    /// not installed.
     pub version: String,
     /// Names of the entries of [`FILES`] that are written into the script's folder.
     #[serde(default)]
@@ -110,7 +111,7 @@ impl Script {
         }
     }
 
-    /// Returns the names and contents of the files in the script's folder.
+    /// Returns the names and contents of the files that are written into the script's folder.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let wanted = |(name, _): &(&str, &str)| self.files.iter().any(|file| file == name);
         FILES.into_iter().filter(wanted)
@@ -148,7 +149,7 @@ pub fn recipes() -> &'static [Recipe] {
 /// Returns the recipe of this name.
 ///
 /// # Errors
-/// If no recipe has this name. The error suggests the most similar name.
+/// If no recipe has this name. The error suggests the most similar name, or lists all names.
 pub fn find(name: &str) -> Result<&'static Recipe, LibraryError> {
     let found = recipes().iter().find(|recipe| recipe.name == name);
     found.ok_or_else(|| LibraryError::Unknown {

@@ -22,11 +22,11 @@ pub struct Request<'a> {
     pub recipe: &'a Recipe,
     /// Length of the recorded run.
     pub size: Size,
-    /// The executable `heapdrome`, which records.
+    /// Path of the `heapdrome` executable that records the trace.
     pub heapdrome: &'a Path,
     /// The version of that executable.
     pub version: &'a str,
-    /// Cache that contains the inputs of programs.
+    /// Cache that contains the inputs of programs, and the flag that interrupts the recording.
     pub cache: &'a Cache,
     /// Folder into which the trace is written.
     pub folder: &'a Path,
@@ -37,9 +37,9 @@ pub struct Request<'a> {
 /// Step of [`record`], reported when the step begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Preparing the program's input.
+    /// Preparing the program and its input.
     Preparing(heapdrome_programs::Event),
-    /// Running the program.
+    /// Running the program under the recorder.
     Recording {
         /// The program and its version.
         program: String,
@@ -61,7 +61,7 @@ impl Size {
 ///
 /// # Errors
 /// If the program is not installed, fails or takes too long; if the user interrupts; if a file
-/// cannot be written; or if the trace exists and `force` is false.
+/// cannot be read or written; or if the trace exists and `force` is false.
 pub fn record(
     request: &Request<'_>,
     on_event: &mut dyn FnMut(Event),
@@ -116,7 +116,7 @@ fn prepare(
 }
 
 /// Runs the program under `heapdrome record` in a separate process. The recorder waits for all
-/// children of its own process, and a server's load must not be among these children.
+/// children of its own process, so the server's load must be a child of this process instead.
 fn run(
     request: &Request<'_>,
     work: &Work,
@@ -174,7 +174,7 @@ fn place(trace: &Path, to: &Path, force: bool) -> Result<(), LibraryError> {
     readable(trace)?;
     match force {
         true => std::fs::rename(trace, to).map_err(at(to)),
-        // Creating a link fails if another file has taken the name in the meantime.
+        // Unlike a rename, creating a link fails if a file has this name.
         false => std::fs::hard_link(trace, to).map_err(at(to)),
     }
 }

@@ -1,4 +1,4 @@
-//! Preparation of a recipe that is a script, in a folder of its own.
+//! Prepares the run of a recipe that is a script.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::recipe::{Recipe, Script, Size};
 use crate::user::User;
 use crate::work::{Kept, Served, Work};
 
-/// Time limit of a script's preparation.
+/// Time limit of each command that prepares a script.
 const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Maximum time until a script's server answers.

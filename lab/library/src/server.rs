@@ -13,7 +13,7 @@ use crate::child::{Running, shell};
 use crate::error::at;
 use crate::work::{Served, Work};
 
-/// Interval between two checks that the server answers.
+/// Pause between two checks that the server answers.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Time limit of one check.
@@ -26,8 +26,8 @@ pub(crate) fn command(server: &Served, number: &Path) -> Vec<String> {
     ["sh", "-c", line.as_str()].map(str::to_owned).to_vec()
 }
 
-/// Waits until a server answers, runs the load, and ends the server. `recording` is the server's
-/// recorder.
+/// Waits until a server answers, runs the load, and then sends SIGTERM to the server. `recording`
+/// is the process that records the server.
 pub(crate) fn load(
     work: &Work,
     server: &Served,
@@ -42,7 +42,7 @@ pub(crate) fn load(
         .args(&work.command[1..])
         .current_dir(&work.directory);
     let outcome = Running::start("the load", command)?.finish(limit, interrupt);
-    // If the server has ended by itself, its recorder reports the reason.
+    // Ignore an error: if the server has already ended, its recorder reports the reason.
     let _ = pidfd_send_signal(process, Signal::TERM);
     outcome.map(|_| ())
 }

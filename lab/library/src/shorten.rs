@@ -1,4 +1,4 @@
-//! Writes the first operations of a trace as a separate trace.
+//! Counts the operations of a trace, and writes its first operations as a separate trace.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,7 +28,7 @@ fn count(trace: &Path, most: u64) -> Result<(u64, Option<Time>), TraceError> {
 }
 
 /// Writes the beginning of a trace to another file, so that no process has more than `most`
-/// operations. Returns the time at which the trace was cut off. If no process has more operations,
+/// operations. Returns the time at which the trace was cut off. If no process has more than `most`,
 /// returns `None` and writes no file.
 pub(crate) fn shorten(trace: &Path, most: u64, to: &Path) -> Result<Option<Time>, TraceError> {
     let (_, end) = count(trace, most)?;

@@ -1,4 +1,5 @@
-//! The user who runs a script's program. A program that refuses to run as root gets another user.
+//! The user who runs a script's program. If heapdrome runs as root and the program refuses to run
+//! as root, this is an unprivileged user.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use heapdrome_system::rights::is_root;
 
 use crate::recipe::Script;
 
-/// Name of a user without rights, who exists on every Linux system.
+/// Name of the unprivileged user that Linux distributions provide.
 const UNPRIVILEGED: &str = "nobody";
 
 /// The user who runs a program.
@@ -15,7 +16,7 @@ const UNPRIVILEGED: &str = "nobody";
 pub(crate) enum User {
     /// The user who runs heapdrome.
     Own,
-    /// A user without rights, in place of root.
+    /// An unprivileged user, in place of root.
     Unprivileged,
 }
 

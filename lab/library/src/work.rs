@@ -1,4 +1,5 @@
-//! A recipe that is ready to run.
+//! Recipes that are ready to run, and the preparation of those that use a program of
+//! `lab/programs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use crate::LibraryError;
 use crate::child::{Running, shell};
 use crate::recipe::{OfProgram, Size};
 
-/// Time limit of the preparation of a run.
+/// Time limit of the command that prepares a run.
 const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 
 /// A recipe that is ready to run. Dropping the value removes or unlocks the recipe's files.
@@ -21,7 +22,7 @@ pub(crate) struct Work {
     pub command: Vec<String>,
     /// Working folder of all commands.
     pub directory: PathBuf,
-    /// Environment variables of the recorded program.
+    /// Additional environment variables of the recorded program.
     pub environment: BTreeMap<String, String>,
     /// The server that is recorded in place of the command.
     pub server: Option<Served>,
@@ -43,7 +44,7 @@ pub(crate) struct Served {
 
 /// A value that is kept until a recipe has run.
 pub(crate) enum Kept {
-    /// A folder, which is removed afterwards.
+    /// A folder, which is removed when this value is dropped.
     #[expect(dead_code, reason = "it is removed when it is dropped")]
     Folder(TempDir),
     /// A program's folder in the cache, which stays locked until the recipe has run.
@@ -51,7 +52,7 @@ pub(crate) enum Kept {
     Program(Box<Prepared>),
 }
 
-/// Prepares a program with its load.
+/// Prepares a recipe that uses a program of `lab/programs`.
 pub(crate) fn of_program(
     recipe: &OfProgram,
     size: Size,
@@ -83,8 +84,8 @@ pub(crate) fn of_program(
     })
 }
 
-/// Returns the name and version of the first program of a load, from its notes; empty if no note
-/// names a program.
+/// Returns the name and version of the program in the first note of the form `PATH is VERSION`;
+/// empty if no note has this form.
 fn version(notes: &[String]) -> String {
     let told = notes.iter().find_map(|note| note.split_once(" is "));
     told.map_or_else(String::new, |(path, version)| {

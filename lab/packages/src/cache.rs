@@ -1,4 +1,5 @@
-//! The cache: the folder in which heapdrome keeps fetched sources and its own builds.
+//! The cache: the folder in which heapdrome keeps fetched sources, its own builds, and the data of
+//! workloads.
 
 mod error;
 
@@ -32,7 +33,8 @@ const NEW_MARKER: &str = ".new-marker-";
 /// cannot see.
 const MAIN_LOCK: &str = "cache.lock";
 
-/// Kinds of content in the cache, each in its own folder. `clean` removes nothing outside them.
+/// Kind of content in the cache. Each kind has its own folder, and `clean` removes nothing outside
+/// these folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// Unpacked source packages.
@@ -47,7 +49,7 @@ pub enum Shelf {
     Logs,
     /// Work in progress, one folder for each lock.
     Staging,
-    /// Lock files: one for each item, and the file of the main lock.
+    /// Lock files: one for each item, and that of the main lock.
     Locks,
 }
 
@@ -151,7 +153,7 @@ impl Cache {
         self
     }
 
-    /// Returns the flag that interrupts waits for locks and child processes.
+    /// Returns the flag that [`Cache::interrupted_by`] sets.
     pub fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
     }
@@ -287,7 +289,7 @@ impl Cache {
             return Ok(false);
         }
         let lock = self.lock(what)?;
-        // Dropping the staging folder deletes it.
+        // Dropping the staging folder deletes it, and with it the folder that is moved into it.
         let staging = lock.staging()?;
         lock.place(folder, &staging.path().join("removed"))?;
         Ok(true)
@@ -308,9 +310,9 @@ impl Cache {
         Ok(lock)
     }
 
-    /// Removes all shelves, and returns the number of bytes that were freed, without lock files; 0
-    /// for a missing cache. The marker, the file of the main lock and files outside the shelves are
-    /// kept.
+    /// Removes all shelves except the main lock's file and its folder. Returns the number of bytes
+    /// that were freed, not counting lock files. Returns 0 if the cache does not exist. The marker
+    /// and other files outside the shelves are kept.
     ///
     /// # Errors
     /// When the folder does not belong to heapdrome, is in use, or cannot be emptied.
@@ -357,7 +359,7 @@ impl Lock {
     }
 
     /// Renames the folder `from` to `to`. If `to` exists, it is first moved into a staging folder,
-    /// which is deleted at the end.
+    /// which is then deleted.
     ///
     /// # Errors
     /// When a folder cannot be moved, or the staging folder cannot be created.
@@ -373,8 +375,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // This removes the folder only if it is empty. A `TempDir` that still exists in it removes
-        // only itself when it is dropped.
+        // `remove_dir` fails if the folder is not empty. A `TempDir` in it that is dropped later
+        // removes only itself, so the folder may be left behind.
         let _ = std::fs::remove_dir(&self.staging);
     }
 }

@@ -13,8 +13,8 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 /// Reason why a child process did not complete its work.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The program could not be started, usually because it does not exist, or could not be waited
-    /// for.
+    /// The program could not be started, usually because it does not exist, or waiting for it
+    /// failed.
     #[error("cannot start {program}: {source}")]
     Start {
         /// Name of the program.
@@ -51,18 +51,18 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Creates a job that runs `program` without a terminal, in the C locale, and in its own
-    /// process group.
+    /// Creates a job that runs `program` with an empty standard input, in the C locale, and in its
+    /// own process group.
     pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
         Self::of(Command::new(program), log)
     }
 
-    /// Creates a job that runs `command` without a terminal, in the C locale, and in its own
-    /// process group.
+    /// Creates a job that runs `command` with an empty standard input, in the C locale, and in its
+    /// own process group.
     pub fn of(mut command: Command, log: &'a Path) -> Self {
         child::in_own_group(&mut command);
-        // Messages must not be translated, because the user reads them and heapdrome searches them
-        // for words.
+        // Messages must not be translated, because heapdrome searches them for words and quotes
+        // them in its own messages.
         command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
         // A build must not run under an allocator that the user preloads.
         command.env_remove("LD_PRELOAD");
@@ -108,7 +108,7 @@ fn open_log(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// Formats the folder and the command line as a user would type them.
+/// Formats a command, and its working folder if it is set, as a line for a shell.
 fn in_words(command: &Command) -> String {
     let mut words = Vec::new();
     if let Some(folder) = command.get_current_dir() {

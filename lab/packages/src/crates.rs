@@ -25,7 +25,8 @@ impl CratePin {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Returns the version as cargo's requirement, which must not contain build metadata.
+    /// Returns the version in the form that cargo requires for a dependency, which is without build
+    /// metadata.
     fn requirement(&self) -> &str {
         self.version.split('+').next().unwrap_or(&self.version)
     }
@@ -91,8 +92,8 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Returns the most informative line of cargo's output: the last line of its chain of causes, which
-/// names the root cause. Without an error, returns the last line of the output.
+/// Returns the most informative line of cargo's output: the last line after an error, which names
+/// the root cause. Without an error, returns the last line of the output.
 fn telling_line(lines: &[String]) -> String {
     let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
     let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));
@@ -100,8 +101,8 @@ fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "nothing".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Returns the folder of the pinned crate among the vendored crates. Fails if cargo vendored only
-/// another version.
+/// Returns the folder of the pinned crate among the vendored crates. Fails if cargo did not vendor
+/// the pinned version.
 fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     let exact = vendor.join(pin.label());
     if exact.is_dir() {
@@ -123,7 +124,7 @@ fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     })
 }
 
-/// Compares the pinned checksum with the one that cargo verified for the download.
+/// Fails if the checksum that cargo verified for the download differs from the pinned one.
 fn verify(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     let path = folder.join(".cargo-checksum.json");
     let text = std::fs::read(&path).map_err(FileError::of("read", &path))?;

@@ -10,7 +10,7 @@ use crate::{Cache, FetchError};
 
 mod sources;
 
-/// A Debian source package, pinned by its upstream archive.
+/// A Debian source package, pinned by the checksum of its upstream archive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DebianPin {
     /// Name of the source package.
@@ -114,7 +114,7 @@ impl Fetch<'_> {
         self.run("apt-get", job)
     }
 
-    /// Returns the upstream archive among the downloads, if its checksum is the pinned one.
+    /// Returns the path of the downloaded upstream archive, if its checksum is the pinned one.
     fn verified(&self, downloads: &Path) -> Result<PathBuf, FetchError> {
         let archive = downloads.join(&self.pin.archive);
         if !archive.is_file() {
@@ -167,8 +167,9 @@ impl Fetch<'_> {
     }
 }
 
-/// Returns the most informative line of apt-get's output. For an unreachable archive, apt-get only
-/// prints a warning, and fails later, when it needs the archive's content.
+/// Returns the most informative line of the output. A line about an unreachable archive takes
+/// precedence: apt-get only prints it as a warning, and fails later, when it needs the archive's
+/// content.
 fn telling_line(lines: &[String]) -> String {
     let unreachable = lines.iter().find(|line| line.contains("Failed to fetch"));
     let line = unreachable.or(lines.last());

@@ -34,7 +34,7 @@ pub(crate) fn fetched(
     Ok(place)
 }
 
-/// Program that fetches a package, and the texts that messages contain about it.
+/// Program that fetches or unpacks a package, and the texts for messages about its failures.
 pub(crate) struct Fetcher<'a> {
     /// Package to fetch, as messages name it.
     pub(crate) package: String,
@@ -48,7 +48,7 @@ pub(crate) struct Fetcher<'a> {
 }
 
 impl Fetcher<'_> {
-    /// Runs a job of the program, and converts its failure into a [`FetchError`].
+    /// Runs a job of the program. Converts a failure of the job into a [`FetchError`].
     pub(crate) fn run(self, job: Job<'_>, cache: &Cache) -> Result<(), FetchError> {
         let (package, program) = (self.package, self.program.to_owned());
         job.run(cache.interrupt()).map_err(|error| match error {

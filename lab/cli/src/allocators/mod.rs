@@ -1,4 +1,5 @@
-//! `heapdrome allocators`: lists, builds, adds, removes and checks allocators.
+//! `heapdrome allocators`: lists, describes, builds, adds, removes and checks allocators. Also
+//! explains how to use the allocator that a race recommends.
 
 mod description;
 
@@ -70,7 +71,7 @@ fn install(registry: &Registry, names: &[String], engine: &Engine) -> Result<(),
     for name in known.expand(names)? {
         match build(registry, &name, engine).map_err(failure) {
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            // A failed build does not prevent the others.
+            // A failed build does not stop the builds of the other allocators.
             Err(error) => {
                 output::tell(&error);
                 failed.push(name);
@@ -115,8 +116,8 @@ fn check(
     }
 }
 
-/// Runs the checks under one allocator, and prints each result at once. Returns whether all checks
-/// passed.
+/// Runs the checks under one allocator, and prints each result as soon as it is known. Returns
+/// whether all checks passed.
 fn check_one(
     registry: &Registry,
     engine: &Engine,

@@ -1,4 +1,5 @@
-//! The command of a race: as one word or several, with or without `--` before it.
+//! Parses the command of a race, which is one shell line or several words, with or without `--`
+//! before it.
 
 use std::path::Path;
 
@@ -56,7 +57,8 @@ fn asked(words: &[String], typed: usize, command: &[String]) -> Vec<String> {
     asked
 }
 
-/// Splits a shell line that needs no shell; `own` are heapdrome's words before it.
+/// Splits a shell line into words. Fails if the line needs a shell; the error then shows the
+/// command line to type, in which `own` are heapdrome's words before the line.
 fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     if let Some(found) = shell_syntax(line) {
         let words = ["heapdrome"]

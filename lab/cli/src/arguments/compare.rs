@@ -58,7 +58,7 @@ pub struct CompareArguments {
 }
 
 impl CompareArguments {
-    /// Returns the destinations of the comparison, which has no CSV.
+    /// Returns the destinations of the comparison, which cannot be written as CSV.
     pub fn output(&self) -> OutputArguments {
         OutputArguments {
             json: self.json.clone(),

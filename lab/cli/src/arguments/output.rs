@@ -34,7 +34,8 @@ pub struct OutputArguments {
 }
 
 impl OutputArguments {
-    /// Resolves relative paths against `folder`; standard output is unchanged.
+    /// Returns the destinations with relative paths resolved against `folder`. Standard output
+    /// stays unchanged.
     pub fn seen_from(&self, folder: &Path) -> Self {
         let seen = |path: &Option<PathBuf>| {
             let path = path.as_ref()?;
@@ -51,7 +52,8 @@ impl OutputArguments {
         }
     }
 
-    /// Returns these files, completed by those of `other`.
+    /// Returns these destinations. Takes each missing one from `other`, and redacts if either
+    /// requests it.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

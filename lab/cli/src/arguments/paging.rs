@@ -217,7 +217,7 @@ fn swap(text: &str) -> Result<SwapRequest, String> {
     text.parse()
 }
 
-/// Parses a size of whole regions.
+/// Parses a size that is a multiple of a region's 2 MiB.
 fn size(text: &str) -> Result<Bytes, String> {
     const REGION: Bytes = Bytes::from_mib(2);
     match heapdrome_paging::bytes(text)? {

@@ -1,4 +1,5 @@
-//! `heapdrome race`: entrants, runs, stopping rule, and destinations of the result.
+//! The command line of `heapdrome race`: entrants, runs, the stopping rule, and destinations of the
+//! result.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -112,14 +113,14 @@ pub struct RaceArguments {
     /// options before it
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Number of words in which the command was typed.
+    /// Number of words of the command before [`RaceArguments::settled`] splits it.
     #[arg(skip)]
     pub typed: usize,
 }
 
 impl RaceArguments {
-    /// Returns the requested baseline, or `system`. The race has another default if the command
-    /// chooses an allocator itself.
+    /// Returns the requested baseline, or `system`. Without a request, the race replaces `system`
+    /// by `as-is` if the command chooses an allocator itself.
     pub fn baseline(&self) -> &str {
         self.baseline.as_deref().unwrap_or("system")
     }

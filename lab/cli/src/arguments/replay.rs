@@ -1,4 +1,5 @@
-//! The command line of `heapdrome replay`, and how a race replays a trace.
+//! The command line of `heapdrome replay`, and the options of a replay, which `heapdrome race` also
+//! has.
 
 use std::path::PathBuf;
 
@@ -41,7 +42,7 @@ pub struct HowArguments {
 }
 
 impl HowArguments {
-    /// Returns the first option that is given.
+    /// Returns the name of the first of these options that is set.
     pub fn given(&self) -> Option<&'static str> {
         let options = [
             ("--speed", self.speed.is_some()),

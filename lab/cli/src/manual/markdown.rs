@@ -13,7 +13,7 @@ For readers who look up an option. `heapdrome COMMAND --help` prints the same te
 this page.
 ";
 
-/// Heading for arguments and options without a heading of their own.
+/// Heading for options without a heading of their own.
 const UNNAMED: &str = "Options";
 
 /// Returns the page of these commands, each with its full name.
@@ -85,7 +85,8 @@ fn row(arg: &Arg) -> String {
     format!("| `{}` | {meaning} |\n", spelling(arg).replace('|', "\\|"))
 }
 
-/// Returns an argument as a user types it.
+/// Returns an option's names and value names, such as `-a, --allocator <NAME>`. For an argument
+/// without a name, returns only its value names.
 fn spelling(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let values: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();

@@ -1,4 +1,4 @@
-//! The experiments, each as its own command.
+//! The paging experiments, each of which is a command.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ fn ram(arguments: &RandomArguments) -> Bytes {
     arguments.ram.unwrap_or(Bytes::from_mib(usual))
 }
 
-/// Measures random reads under several limits.
+/// Measures random reads from one working set under several memory limits.
 ///
 /// # Errors
 /// Returns the errors of [`random`].

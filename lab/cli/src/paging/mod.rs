@@ -26,7 +26,8 @@ pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     }
 }
 
-/// Prints the mechanisms for limits, and the swap, that this machine offers. Leaves nothing behind.
+/// Prints which mechanisms for memory limits work on this machine, whether a processor quota works,
+/// and how much swap is free. Leaves nothing behind.
 fn check() -> Result<(), Failure> {
     let engine = progress::engine()?;
     let opened = Opened::new(&engine)?;
@@ -63,7 +64,7 @@ fn check() -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Removes the leftovers of killed runs, and prints them.
+/// Removes the leftovers of killed runs, and prints what was removed and what was kept.
 fn clean() -> Result<(), Failure> {
     let (_, leftovers) = ledger(&progress::engine()?)?;
     let mut text = String::new();

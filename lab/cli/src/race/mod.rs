@@ -86,7 +86,7 @@ fn shown_as(output: &OutputArguments) -> String {
     )
 }
 
-/// Starts a new race.
+/// Plans a new race, and creates its journal.
 fn started(arguments: &RaceArguments, engine: &Engine) -> Result<TakenUp, Failure> {
     let planned = plan::planned(arguments, engine)?;
     Ok(TakenUp {

@@ -1,4 +1,4 @@
-//! Options of each run of a race, checked before anything is built.
+//! Options of a race and of its runs, checked before anything is built.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -81,7 +81,7 @@ fn server(arguments: &RaceArguments) -> Option<Server> {
     })
 }
 
-/// Refuses contradictory options, because one of them would be ignored.
+/// Refuses options that contradict each other or would have no effect.
 fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     let only_in_sweeps = [
         ("--knee", arguments.knee.is_some()),
@@ -123,7 +123,7 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the judged figures, by their names in a result.
+/// Returns the names of the judged figures, as results contain them.
 fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     let mut judged: Vec<String> = Vec::new();
     for name in &arguments.judge {
@@ -167,7 +167,7 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     Ok(judged)
 }
 
-/// Returns a figure's name as a user types it on the command line.
+/// Returns the name by which `--judge` accepts a figure.
 fn shown(figure: &str) -> &str {
     let common = JUDGED.iter().find(|(_, name)| *name == figure);
     common.map_or(figure, |(short, _)| short)
@@ -197,7 +197,7 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a path that stays valid after a change of folder.
+/// Makes a path absolute, so that it stays valid after a change of folder.
 fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> {
     path.map(std::path::absolute)
         .transpose()

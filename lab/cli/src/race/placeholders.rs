@@ -1,5 +1,5 @@
-//! Finds words in braces that no sweep fills. They are passed on unchanged, because braces are
-//! legal in a command, but the user who wrote `{items}` probably meant to sweep it.
+//! Warns about names in braces that no sweep replaces. Such names stay in the command, because
+//! braces are legal there, but the user who wrote `{items}` probably meant to sweep it.
 
 use std::path::Path;
 
@@ -62,8 +62,8 @@ fn filled(arguments: &RaceArguments) -> Vec<&str> {
     swept.chain(threads).collect()
 }
 
-/// Returns the command, and commands such as `--prepare`, each with its name in messages and its
-/// words. Omits lines with an unclosed quote.
+/// Returns the words of the command, and of commands in options such as `--prepare`, each with the
+/// command's name in messages. Omits lines with an unclosed quote.
 fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     let runs = &arguments.runs;
     let around = [

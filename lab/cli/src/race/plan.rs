@@ -1,4 +1,4 @@
-//! Converts the command line to a plan.
+//! Converts the command line to the plan of a race.
 
 use heapdrome_engine::race::{Planned, Wanted, check_command, plan, seed_from_clock};
 use heapdrome_engine::workload::Asked;
@@ -42,7 +42,7 @@ pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Fa
     plan(wanted, engine)
 }
 
-/// Returns the workload of the command line, with its parameters.
+/// Returns the workload or the replay that the command line requests; `None` for a command.
 fn workload(arguments: &RaceArguments) -> Result<Option<Asked>, Failure> {
     if let Some(trace) = &arguments.trace {
         return Ok(Some(replay::asked(trace, &arguments.how)?.into()));

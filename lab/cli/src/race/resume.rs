@@ -70,7 +70,7 @@ pub fn read(asked: &[String]) -> Option<Action> {
     read.map(|arguments| arguments.action).ok()
 }
 
-/// Returns the kind of request of a command line; `asked` are heapdrome's own arguments.
+/// Returns the kind of command line that started a race. `asked` are the arguments of heapdrome.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
@@ -85,7 +85,7 @@ pub fn origin(asked: &[String]) -> Origin {
 fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
     let first = match read(&plan.asked) {
         Some(Action::Race(race)) if !race.is_sweep() => race.output,
-        // The original files belong to the whole collection, not to this race.
+        // The original files belong to the whole suite, not to this race.
         Some(Action::Suite(_)) => {
             output::tell("this race is part of a suite; only this race continues");
             return now.clone();

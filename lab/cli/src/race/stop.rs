@@ -8,31 +8,32 @@ use crate::failure::Failure;
 /// Default minimum number of rounds before a decision: fewer give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
-/// Default maximum number of rounds. docs/statistics.md shows the error rates of a look after each
-/// round.
+/// Default maximum number of rounds.
 const MOST_ROUNDS: u32 = 150;
 
-/// Difference below which a ratio does not matter, as a fraction.
+/// Distance of a ratio from 1, as a fraction, below which the difference does not matter.
 const MARGIN: f64 = 0.02;
 
-/// Default precision of the races of a sweep, as a fraction.
+/// Default of `--precision` in sweeps: the half-width that every judged interval must reach, as a
+/// fraction.
 const PRECISION: f64 = 0.01;
 
 /// Purpose of a race's rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// To decide which allocator is better.
+    /// To decide which allocators are better than the baseline.
     Decide,
-    /// To measure how each allocator scales: every value needs a precise interval, and no entrant
-    /// leaves.
+    /// To measure how each allocator scales. The intervals must be narrow, so no entrant leaves
+    /// early.
     Measure,
 }
 
 /// Returns the stopping rule of a race.
 ///
-/// Without a limit, a race ends once everything is decided, or after the time budget of its
-/// [`Pace`]. `--rounds` alone sets the exact number; `--precision` requests narrow intervals, so
-/// that no entrant leaves.
+/// `--rounds` without `--precision` sets the number of rounds. Otherwise, a race with a precision
+/// ends once its intervals are narrow enough, and no entrant leaves early. A race without a
+/// precision ends once all comparisons are decided. If no limit is set, the time budget of the
+/// [`Pace`] also ends the race.
 ///
 /// # Errors
 /// Returns an error if the options contradict each other.

@@ -13,20 +13,19 @@ use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Name of the list of the files that heapdrome wrote into a folder. A folder with files is written
-/// again only if it has this list.
+/// Name of the file that lists the pages that heapdrome wrote into a folder. heapdrome writes into
+/// a folder with other files only if this file exists.
 const LIST: &str = ".heapdrome-pages";
 
 /// Name of the page that links to all others, without its extension.
 const INDEX: &str = "index";
 
-/// Writes a page for each result of `results`, and an index, into the folder that the arguments
-/// name.
+/// Writes a page for each result of `results`, and an index, into the output folder of `arguments`.
 ///
 /// # Errors
 /// Returns an error if there is no result or one is damaged, or if a page cannot be written. Also
-/// returns an error if the folder contains files but no list of heapdrome's pages, or if a page
-/// would replace another file and `--force` is not set.
+/// returns an error if the output folder contains files but no list of heapdrome's pages, or if a
+/// page would replace another file and `--force` is not set.
 pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
     let site = arguments.output.as_path();
     refuse_stdout("--output", site)?;
@@ -112,7 +111,7 @@ fn read(folder: &Path, redact: bool) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Returns whether a file may be a result, by its name.
+/// Returns whether the path is a file whose name is that of a result.
 fn is_json(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.is_file() && (name.ends_with(".json") || name.ends_with(".json.gz"))
@@ -150,7 +149,7 @@ fn write_list<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Resul
     output::write(&site.join(LIST), list.as_bytes())
 }
 
-/// Removes the pages of results that no longer exist.
+/// Removes pages of results that no longer exist.
 fn remove<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
     for name in names {
         let path = site.join(name);

@@ -11,7 +11,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress, race};
 
-/// Number of rounds without `--rounds` and `--quick`.
+/// Default number of rounds.
 const ROUNDS: u32 = 12;
 
 /// Number of rounds of `--quick`, the minimum for intervals.
@@ -27,7 +27,7 @@ const SYSTEM: &str = "system";
 ///
 /// # Errors
 /// When an option, the trace or the command is unusable, a race cannot continue, or the replay
-/// differs from its program.
+/// misses its program in a property.
 pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[&arguments.trace])?;
     if let trace::Source::Carried(_) = trace::Source::named(&arguments.trace)? {
@@ -79,7 +79,8 @@ fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
     }
 }
 
-/// Returns the conditions under which each race ends: all races run the same rounds.
+/// Returns the stopping rule of each race. All races run the same number of rounds, unless
+/// `--max-time` ends one earlier.
 fn stopping(arguments: &CheckArguments) -> Stopping {
     let usual = match arguments.quick {
         true => QUICK_ROUNDS,

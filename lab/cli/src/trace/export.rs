@@ -1,4 +1,4 @@
-//! Traces in other formats.
+//! Export of traces to other formats.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -16,8 +16,9 @@ use crate::output;
 /// Writes a trace in another format.
 ///
 /// # Errors
-/// When the trace cannot be read or lacks the process, when it has several processes but the format
-/// supports one, when the file cannot be written, or when binary data would go to a terminal.
+/// When the trace cannot be read or lacks the process, when it has several processes, the format
+/// supports only one, and none is selected, when the file cannot be written, or when binary data
+/// would go to a terminal.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let (path, output) = (arguments.trace.as_path(), arguments.output.as_path());
     let mut source = Source::open(path)?;

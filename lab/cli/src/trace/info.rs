@@ -38,8 +38,8 @@ fn fact(label: &str, facts: impl std::fmt::Display) -> String {
     format!("{label:<12} {facts}")
 }
 
-/// Returns the recorded command. A built-in trace was recorded through a shell that prepared the
-/// program, and has the program's own command in its description.
+/// Returns the recorded command. For a built-in trace, returns the command and the program from its
+/// manifest entry, because a server was recorded through a shell.
 fn command(path: &Path, recording: &Recording) -> String {
     if let Some(entry) = built_in(path) {
         let lines: Vec<_> = entry.command.lines().collect();
@@ -75,7 +75,7 @@ fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> 
     lines
 }
 
-/// Returns a command as it is typed into a shell.
+/// Quotes a command for a shell.
 fn quoted(words: &[String]) -> String {
     let quoted = shlex::try_join(words.iter().map(String::as_str));
     quoted.unwrap_or_else(|_| words.join(" "))
@@ -119,7 +119,7 @@ fn sizes(summary: &Summary) -> Vec<String> {
     ]
 }
 
-/// Returns lines on the sampling of blocks and on the stacks, if there are any.
+/// Returns lines that describe the sampling of blocks and the stacks, if there are any.
 fn stacks(recording: &Recording, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let sample = |bytes: u64| format!("one block for every {} requested", Bytes(bytes));

@@ -116,7 +116,8 @@ fn one(request: &Request<'_>, engine: &Engine) -> Result<heapdrome_library::Entr
         Event::Preparing(event) => output::tell(format_args!("{name}: {event}")),
         Event::Recording { program } => output::tell(format_args!("{name}: recording {program}")),
     });
-    // Check for an interrupt first, because it kills the program, and `record` then fails.
+    // Check for an interrupt first: it kills the recorded program, and `record` then returns
+    // another error.
     let entry = match engine.check() {
         Ok(()) => entry?,
         Err(_) => return Err(LibraryError::Interrupted),

@@ -67,7 +67,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns a function that converts an error of the trace at `path` into a failure that names it.
+/// Returns a function that converts an error of the trace at `path` into a failure that names the
+/// path.
 fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
         Failure::Usage(match error {
@@ -87,7 +88,8 @@ fn of_several(error: TraceError, paths: &[&Path]) -> Failure {
     }
 }
 
-/// Refuses an output file that already exists, is one of the traces, or cannot be written.
+/// Refuses an output file that is one of the traces, cannot be written or, without `force`, already
+/// exists.
 fn check_output(output: &Path, force: bool, traces: &[&Path]) -> Result<(), Failure> {
     if is_stdout(output) {
         return Ok(());
@@ -111,7 +113,7 @@ fn is_one_file(one: &Path, other: &Path) -> bool {
     real(one).is_some_and(|file| real(other) == Some(file))
 }
 
-/// Writes a trace, and reports its path.
+/// Writes a trace, and reports its path unless it is standard output.
 fn write(
     output: &TraceOutput,
     make: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,

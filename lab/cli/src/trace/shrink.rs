@@ -23,25 +23,26 @@ use crate::{output, progress};
 /// Maximum number of calls that are printed.
 const PRINTED: usize = 50;
 
-/// Time limit of a replay, as a multiple of the whole trace's replay time; [`HUNG_MORE`] is added.
-/// A replay that exceeds the limit counts as hung.
+/// Time limit for the replay of a shortened trace, as a multiple of the whole trace's replay time;
+/// [`HUNG_MORE`] is added. A replay that exceeds this limit counts as hung.
 const HUNG_TIMES: u32 = 4;
 
-/// Time that is added to the limit of every replay except that of the whole trace.
+/// Additional time for the replay of a shortened trace, beyond the multiple [`HUNG_TIMES`].
 const HUNG_MORE: Duration = Duration::from_secs(5);
 
 /// Time limit for the replay of the whole trace.
 const WHOLE: Duration = Duration::from_secs(600);
 
-/// Reason why the search ended early.
+/// Reason why the search ended before it found the shortest trace.
 enum Stop {
     /// The time limit was reached.
     Time,
-    /// Another error occurred, or the user interrupted the search.
+    /// An error occurred, or the user interrupted the search.
     Failed(Failure),
 }
 
-/// Shortens the trace, writes it and prints it.
+/// Finds the shortest part of the trace that still fails, writes it as a trace, and prints its
+/// first calls.
 ///
 /// # Errors
 /// If the trace cannot be read, the allocator cannot be found or built, a replay cannot run, the
@@ -94,8 +95,8 @@ pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
 /// Way in which a replay fails. A shorter trace must fail in the same way.
 #[derive(PartialEq, Eq)]
 enum Kind {
-    /// The replay ended in this way. The text is the part of its message before the last colon,
-    /// such as `wrong content`.
+    /// The replay ended in this way. The text is the part of the replay's message before the last
+    /// colon, such as `wrong content`.
     Ended(Ending, String),
     Hung,
 }
@@ -149,7 +150,7 @@ impl Replays<'_> {
     }
 }
 
-/// Writes the short trace and prints it.
+/// Writes the short trace, and prints its first calls.
 fn conclude(
     arguments: &ShrinkArguments,
     shrunk: Shrunk<Stop>,

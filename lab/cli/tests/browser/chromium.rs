@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-/// Maximum duration of any step, even on a busy machine.
+/// Time limit of each wait for the browser, long enough for a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// Maximum length of a temporary folder's path, so that the path of the socket in it is short
 /// enough.
 const LONGEST_FOLDER: usize = 32;
 
-/// Names of installed browsers.
+/// Names of the programs that can serve as the browser.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Options that isolate the browser: no window, no sandbox (which root cannot use), no downloads in
@@ -60,7 +60,7 @@ pub struct Chromium {
     child: Child,
     orders: ChildStdin,
     messages: Receiver<Value>,
-    /// Number of the last command.
+    /// Number of the last command. The answer to a command has the command's number.
     last: u64,
     /// Session of the page, once a page exists.
     session: Option<String>,
@@ -114,8 +114,8 @@ impl Chromium {
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path())
-            // The browser leaves temporary folders behind when it is killed, so they are in the
-            // test's folder.
+            // The browser leaves temporary folders behind when it is killed. `TMPDIR` puts them
+            // into the test's folder, which is deleted.
             .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

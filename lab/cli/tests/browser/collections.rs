@@ -73,7 +73,7 @@ fn curves_are_hidden_by_their_names() {
     let Some(mut browser) = site::browser() else {
         return;
     };
-    // A suite with races, an experiment with times, and a sweep.
+    // The pages are of a suite with races, an experiment with times, and a sweep.
     for result in ["suite", "experiment", "sweep"] {
         for dark in [false, true] {
             curves_hide(&mut browser, result, dark);

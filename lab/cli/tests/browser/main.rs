@@ -1,6 +1,7 @@
-//! Tests of a result's page in a real browser: drawing, clicks, keys, printing, and the absence of
-//! network requests. Without a browser these tests print a line and are skipped, unless
-//! `HEAPDROME_REQUIRE_BROWSER` is set, as in the checks before a merge.
+//! Tests of a result's page in a real browser: drawing, clicks, keys, names for screen readers,
+//! printing, saved data, and the absence of network requests. Without a browser these tests print a
+//! line and are skipped, unless `HEAPDROME_REQUIRE_BROWSER` is set, as in the checks before a
+//! merge.
 
 mod chromium;
 mod collections;
@@ -117,8 +118,9 @@ const RANKING_FITS: &str = "(b => b.scrollWidth <= b.clientWidth && \
     [...b.children].filter(d => d.getClientRects().length > 0).length === 1)\
     (document.querySelector('.panel.chosen .scroll'))";
 
-/// Checks that nothing is wider than the screen, and that the colours follow the reader's
-/// preference.
+/// Checks that the page fits the screen: nothing is wider, drawings have room, boxes scroll to the
+/// end of their content, and names are not broken into letters. Also checks that the colours follow
+/// the reader's preference.
 fn fits(browser: &mut Chromium, dark: bool) {
     let wider = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
     assert_eq!(

@@ -19,7 +19,7 @@ fn trace() -> Vec<u8> {
     };
     let mut writer = Writer::new(Vec::new(), &recording).expect("begun");
     for stack in 0..40_u32 {
-        // Each stack is a few functions deep, and shares some of its functions with its neighbours.
+        // Each stack has 3 to 22 functions. The outermost ones are shared with other stacks.
         let depth = 3 + stack % 20;
         let frame = |level: u32| Frame {
             module: None,

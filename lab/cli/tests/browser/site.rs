@@ -39,14 +39,12 @@ impl Site {
         Self(folder.expect("a temporary folder"))
     }
 
-    /// Writes a file.
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::write(&path, text).expect("a file can be written");
         path
     }
 
-    /// Creates a folder.
     pub fn folder(&self, name: &str) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::create_dir_all(&path).expect("a folder can be made");
@@ -120,7 +118,7 @@ pub fn read(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Returns a list of texts from the page.
+/// Converts a JSON array of strings to a vector.
 pub fn words(value: &Value) -> Vec<String> {
     let list = value.as_array().expect("a list").iter();
     list.map(|word| word.as_str().expect("a text").to_owned())
@@ -152,7 +150,7 @@ fn complaint(event: &Value, own: &str) -> Option<String> {
     match event["method"].as_str()? {
         "Network.requestWillBeSent" => {
             let address = about["request"]["url"].as_str()?;
-            // The page saves data through a blob that it creates, so an address of a blob is no
+            // The page saves data through a blob that it creates. Access to a blob is no network
             // request.
             let local = address == own || address.starts_with("blob:");
             (!local).then(|| format!("asked for {address}"))

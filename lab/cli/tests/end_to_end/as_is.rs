@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Site, allocator, baseline, linked_program, named, program, row};
 
-/// Returns a start script as in containers: it chooses this allocator only if nothing is preloaded.
+/// Returns a start script as in containers, which chooses `library` only if nothing is preloaded.
 fn choosing(library: &Path) -> String {
     let chosen = library.display();
     format!(

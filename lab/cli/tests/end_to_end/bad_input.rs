@@ -128,7 +128,7 @@ fn a_library_for_another_machine() {
     library_complains(&sound_with(CLASS, BITS_32), &["another machine", "32 bit"]);
 }
 
-/// Checks that a race that cannot write its result reports this and the reason before it starts
+/// Checks that heapdrome reports an unwritable destination with the reason before it starts
 /// anything.
 #[track_caller]
 fn unwritable(option: &str, path: &str, why: &str) {

@@ -1,4 +1,4 @@
-//! Tests of the brief output of a race, and of the commands that print the rest.
+//! Tests of the brief output of a race, of the commands that print the rest, and of the short help.
 
 use crate::support::{Site, allocator, program};
 

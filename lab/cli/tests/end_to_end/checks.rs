@@ -1,5 +1,5 @@
-//! Tests that `trace check` compares a replay with its program, and that the verdicts of the
-//! trace's races show the outcome.
+//! Tests of `trace check`, which compares a replay with its program, and of the verdicts of the
+//! trace's races, which show the outcome.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tests of `heapdrome compare`: the changes, and the conditions that fail a build.
+//! Tests of `heapdrome compare`: the changes, the conditions that fail a build, and refused input.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ fn race() -> Value {
     saved::value(RACE)
 }
 
-/// Multiplies the wall times of an allocator; an empty name means all allocators.
+/// Multiplies the wall times of an allocator by `factor`; an empty name means all allocators.
 fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
     multiply(result, "wall_s", allocator, factor);
 }
 
-/// Multiplies a figure of an allocator; an empty name means all allocators.
+/// Multiplies the samples of an allocator's figure by `factor`; an empty name means all allocators.
 fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     for row in rows {
@@ -28,7 +28,7 @@ fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     }
 }
 
-/// Compares the race with a modified copy.
+/// Compares the race with a copy that `change` has modified.
 fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
     let site = Site::new();
     let old = race();

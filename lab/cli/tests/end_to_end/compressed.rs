@@ -1,5 +1,5 @@
-//! Tests of results compressed by gzip: every command that reads a result also reads compressed
-//! ones, and output whose name ends in `.gz` is compressed.
+//! Tests of results compressed by gzip: commands read them like plain results, output whose name
+//! ends in `.gz` is compressed, and damaged files are reported.
 
 use std::io::Write as _;
 use std::process::Stdio;

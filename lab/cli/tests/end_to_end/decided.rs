@@ -13,9 +13,9 @@ use crate::support::{Outcome, Site, allocator};
 /// Remark on allocators that left the race before its end.
 const LEFT_EARLY: &str = "decided early, so not raced to the end: ";
 
-/// Creates a suite of three allocators and two races. In the race `open`, the minimum of five
-/// rounds decides `second`, and `third` is never decided. In the race `clear`, five rounds decide
-/// everything.
+/// Creates a suite of the system allocator and three others, with two races. In the race `open`,
+/// the minimum of five rounds decides the target on `second`, and the target on `third` is never
+/// decided. In the race `clear`, five rounds decide the only target.
 fn suite(site: &Site) -> String {
     let copies = ["second.so", "third.so"].map(|name| {
         let copy = site.path(name);

@@ -1,5 +1,5 @@
-//! Tests of the destinations of results: no file receives two results, and standard output receives
-//! nothing except a result for `-`.
+//! Tests of the places of input and output: no file receives two results, standard output receives
+//! nothing except a result for `-`, and unusable places are reported.
 
 use crate::saved::{self, RACE};
 use crate::support::{Outcome, Site, allocator, program};

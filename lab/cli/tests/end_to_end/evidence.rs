@@ -1,5 +1,5 @@
-//! Tests of the runs that follow every block, after the rounds, and of the display of their
-//! findings.
+//! Tests of the runs that follow every block, and of the display of their findings. Also tests the
+//! entrant `system-huge`.
 
 use std::path::Path;
 

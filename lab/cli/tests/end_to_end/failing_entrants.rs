@@ -1,5 +1,5 @@
-//! Tests of failing allocators and commands: the failure is reported with its kind and place, and
-//! the race continues.
+//! Tests of failing allocators and commands. The failure is reported with its kind and place. If
+//! only one allocator fails, the race continues with the others.
 
 use crate::support::{Site, allocator, program, row};
 

@@ -1,8 +1,8 @@
-//! Tests of races that end when the judged figures are decided, and that a beaten rival leaves
-//! early.
+//! Tests of the end of a race: at a limit of rounds, which a later command can raise, and at
+//! `--max-time`. Also tests the expected end that heapdrome prints.
 //!
-//! The judged figure is printed by the command, so that no test depends on time: the baseline
-//! prints 1, and a rival the value in its settings.
+//! A judged figure is printed by the command, so that no test depends on measured times to decide a
+//! comparison: the baseline prints 1, and a rival the value in its settings.
 
 use std::time::{Duration, Instant};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Outcome, Running, Site};
 
-/// Time within which any machine can create 128 MiB of swap and start a child.
+/// Time limit of each wait, long enough for creating 128 MiB of swap and starting a child.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns the swap files in the site's folder that are in use. Their names are unique, so the form

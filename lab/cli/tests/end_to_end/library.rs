@@ -1,4 +1,5 @@
-//! Tests of the library of traces: its traces are listed, recorded, replayed and raced.
+//! Tests of the library of traces: its traces are listed, recorded, profiled, cut, replayed and
+//! raced.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Tests of the paging lab as a user runs it. Root, swap and control groups exist on some machines
-//! only, so a test checks properties that hold on all of them.
+//! only, so a test checks properties that hold on every machine.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::Site;
 
-/// Id of the user `nobody`, who has no privileges on any Linux.
+/// ID of the user `nobody`, who has no privileges.
 const NOBODY: u32 = 65534;
 
 fn ledgers(site: &Site) -> Vec<PathBuf> {
@@ -149,8 +149,8 @@ fn what_a_running_lab_has_made_is_left_alone() {
     let expected = "kept: items of running labs (1)\n";
     assert_eq!(outcome.ends_with(0).stdout, expected);
     assert!(made.exists() && ledgers(&site).len() == 1);
-    // Closing the file is not enough: a process that another test is starting may have it open,
-    // too.
+    // Unlock explicitly. Closing the file would not release the lock if a process that another test
+    // is starting has inherited it.
     lock(libc::LOCK_UN);
     let outcome = site.run(&["paging", "clean"]);
     outcome.ends_with(0).tells("removed swap file");
@@ -162,7 +162,7 @@ fn wait_for_the_first_cell(running: &mut crate::support::Running) {
     wait_for(running, "round 1 of");
 }
 
-/// Waits until a running heapdrome prints this text.
+/// Waits until a running heapdrome prints this text on standard error.
 fn wait_for(running: &mut crate::support::Running, words: &str) {
     let begun = Instant::now();
     while !running.stderr().contains(words) {
@@ -176,7 +176,8 @@ fn wait_for(running: &mut crate::support::Running, words: &str) {
     }
 }
 
-/// Arguments of a run with one embedded allocator, for which nothing is fetched or built first.
+/// Arguments of a long run with one embedded allocator, for which nothing is fetched or built
+/// first.
 const LONG: [&str; 10] = [
     "paging",
     "throughput",

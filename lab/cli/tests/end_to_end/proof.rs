@@ -1,4 +1,5 @@
-//! Tests that a row without a proof of its allocator is not ranked.
+//! Tests of the proof of which allocator served each entrant. A row without a proof is not ranked,
+//! and a library or program that changes is proven again.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::support::{
 /// Minimum number of the program's calls of malloc and free: it allocates and frees 20,000 blocks.
 const CALLS: u64 = 40_000;
 
-/// Returns the keys of the proofs of an entrant, in their order.
+/// Returns the keys of an entrant's proofs, in the order of the journal.
 fn proofs_of(site: &Site, entrant: u64) -> Vec<String> {
     let lines = site.journal_text();
     let lines = lines

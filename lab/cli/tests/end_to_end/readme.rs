@@ -22,7 +22,8 @@ fn blocks(document: &Path) -> Vec<String> {
 /// Returns the output of `heapdrome show` for a committed result.
 fn printed(result: &Path, options: &[&str]) -> String {
     let site = Site::new();
-    // `heapdrome show` prints a race that has just ended under the name `latest`.
+    // The printed text contains the name of its result. The documents show a race that has just
+    // ended, whose name is `latest`.
     std::fs::copy(result, site.path("latest")).expect("a result");
     let mut show = site.command(&[&["show", "latest"], options].concat());
     show.env_remove("COLUMNS");

@@ -63,7 +63,7 @@ impl Trace {
         &self.functions[usize::from(operation.function())]
     }
 
-    /// Returns the counted blocks of a process.
+    /// Returns the statistics of a process's counted blocks.
     pub fn blocks(&self, process: u32) -> Blocks {
         let mut blocks = Blocks::default();
         let mut next = 0;
@@ -99,7 +99,7 @@ pub struct Blocks {
     pub resized: usize,
     pub inherited: usize,
     pub freed_by_others: usize,
-    /// Size of each live block, and the thread that made it.
+    /// Size of each live block and the thread that made it, by the block's number.
     pub live: BTreeMap<u64, (u64, u32)>,
     pub makers: BTreeSet<u32>,
 }

@@ -105,7 +105,7 @@ enum Beneath<'a> {
     Preloaded(&'a str),
 }
 
-/// Records the program, which allocates in the given way.
+/// Records the program with the argument `way`, on top of the allocator `beneath`.
 fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
     let program = recorded_program();
     let (options, preloaded) = match beneath {

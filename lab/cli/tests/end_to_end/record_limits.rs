@@ -1,5 +1,5 @@
-//! Tests of `heapdrome record` under difficult conditions: unusual programs, pipes, full disks,
-//! missing rights.
+//! Tests of `heapdrome record` under difficult conditions: failed calls, forks, sandboxes, pipes,
+//! small stacks, killed collectors and concurrent recordings.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -150,7 +150,8 @@ fn the_right_to_read_the_counter_is_not_that_of_a_child_of_vfork() {
     let (outcome, trace) = record(&site, &["vfork_counter", "4"]);
     outcome.ends_with(0);
     assert_eq!(outcome.stdout, "fine\n");
-    // A process without the counter may seem to begin earlier than its parent.
+    // A process that may not read the processor's time-stamp counter may seem to begin before its
+    // parent, so either number may be that of the child.
     assert!(
         [0, 1]
             .iter()

@@ -30,7 +30,8 @@ fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     (outcome, Trace::read(&site.path("app.trace")))
 }
 
-/// Returns the number of a process's requests that a trace represents, and its standard deviation.
+/// Returns the number of a process's requests, estimated from the sample, and the standard
+/// deviation of the estimate.
 fn estimate(trace: &Trace, process: u32) -> (f64, f64) {
     let (mut number, mut variance) = (0.0, 0.0);
     for step in &trace.steps[&process] {

@@ -99,7 +99,8 @@ fn record(site: &Site, options: &[&str], command: &[&str]) -> (Outcome, Trace) {
     (outcome, trace)
 }
 
-/// Asserts that the stack of every counted block begins with the chain, followed by `callers`.
+/// Asserts that there are `number` counted blocks, and that the stack of each begins with the
+/// chain, followed by `callers`.
 fn assert_chains(trace: &Trace, number: usize, callers: &[&str]) {
     let expected: Vec<&str> = CHAIN.iter().chain(callers).copied().collect();
     let names = trace.names();

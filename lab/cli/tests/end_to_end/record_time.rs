@@ -1,4 +1,5 @@
-//! Tests of the share of processor time that a recorded program spends in the allocator.
+//! Tests of the times in a recording: the processor time of each process, and the share of it that
+//! the program spends in the allocator.
 
 use std::collections::HashMap;
 
@@ -119,9 +120,11 @@ fn rare_calls_for_large_blocks_are_in_the_share() {
 #[test]
 fn processes_that_end_early_have_their_processor_time() {
     for (end, process, lacks) in [("kill", 0, 0.01), ("_exit", 0, 0.01), ("fork", 0, 0.1)] {
-        // The processor time at the end, and the time that is missing from the trace or too much.
+        // Takes the program's own reading of its processor time, and the error of the trace's
+        // value, both in seconds.
         let is_right = |[time, error]: [f64; 2]| -> bool {
-            // The program's own reading includes the loader's work, and the kernel unmaps memory.
+            // The program's reading includes the loader's work, which the trace may lack. The trace
+            // may include later work, such as the kernel's unmapping of memory.
             error > -0.003 - lacks * time && error < 0.003 + 0.01 * time
         };
         let run = || {

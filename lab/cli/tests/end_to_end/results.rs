@@ -1,4 +1,5 @@
-//! Tests of the output of a race, and of the options of its runs.
+//! Tests of the output of a race, of the options of its runs, and of the commands `cache clean` and
+//! `doctor`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Tests that measurements survive kill -9 and Ctrl-C, and that the race continues from there.
+//! Tests that measurements survive kill -9 and Ctrl-C, and that `--resume` continues the race.
 
 use std::time::{Duration, Instant};
 

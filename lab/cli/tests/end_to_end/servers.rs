@@ -1,4 +1,4 @@
-//! Tests of races in which a server runs under the allocator, and the command is its load.
+//! Tests of races in which a server runs under the allocator, and the command is the server's load.
 
 use crate::support::{Site, allocator, baseline, program, row};
 

@@ -1,5 +1,5 @@
 //! Tests of replays that compare the content of blocks, under heapdrome's own and under faulty
-//! allocators, and of the shortening of a failing trace.
+//! allocators. Also tests the shortening of a failing trace.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tests of suites of the user's own.
+//! Tests of suites in the user's own files, of estimates, and of former names of built-in suites.
 
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ pub use built::{
 
 mod built;
 
-/// Maximum duration of a call of heapdrome in these tests, even on a busy machine.
+/// Time limit of a call of heapdrome in these tests, long enough for a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// Home folder for one test, so that none of the user's files are read or written.
@@ -75,13 +75,13 @@ impl Site {
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Creates a call of heapdrome with these arguments, in the home folder.
+    /// Creates a command that runs heapdrome with these arguments, in the home folder.
     pub fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
         self.program(env!("CARGO_BIN_EXE_heapdrome"), arguments)
     }
 
-    /// Creates a call of a program with these arguments, in the home folder and without this user's
-    /// settings.
+    /// Creates a command that runs a program with these arguments, in the home folder and without
+    /// this user's settings.
     pub fn program<S: AsRef<std::ffi::OsStr>>(&self, name: &str, arguments: &[S]) -> Command {
         let mut command = Command::new(name);
         command.args(arguments).current_dir(self.home.path());
@@ -184,8 +184,8 @@ impl Running {
     /// Sends a signal to heapdrome alone.
     pub fn signal(&self, signal: i32) {
         let id = i32::try_from(self.child.id()).expect("a process number");
-        // SAFETY: kill accesses no memory. The child has not been waited for, so its id has not
-        // been reused.
+        // SAFETY: kill accesses no memory. Tests send signals only while heapdrome runs, so its ID
+        // has not been reused.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
@@ -271,8 +271,8 @@ impl Outcome {
         }
     }
 
-    /// Checks that standard output contains these words, independent of its line breaks, because
-    /// the test folder's path has no fixed length.
+    /// Checks that standard output contains these words. Ignores spaces and line breaks, which
+    /// depend on the length of the test folder's path.
     #[track_caller]
     pub fn tells(&self, words: &str) {
         let without_spaces = |text: &str| text.split_whitespace().collect::<String>();

@@ -1,4 +1,5 @@
-//! Tests of the search for the smallest memory limit, on machines that support limits.
+//! Tests of the search for the smallest memory limit. Where no limit can be set, the tests that
+//! search check the error instead.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
 //! Tests of sweeps over numbers of threads, placeholders in a command, and environment variables.
+//! Also tests the continuation of interrupted sweeps.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use crate::support::{Outcome, Running, Site, allocator, row};
 /// Load of a few milliseconds.
 const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
 
-/// Sweeps a small load and returns the collection.
+/// Sweeps a small load, and returns the outcome and the result.
 fn sweep(site: &Site, values: &str, options: &[&str]) -> (Outcome, Value) {
     let mut all = vec!["-w", "rptest", "-t", values, "--memory-runs", "0"];
     all.extend(options);

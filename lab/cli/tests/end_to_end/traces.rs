@@ -10,8 +10,8 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Writes the operations of one process, 1 ms apart: `pairs` allocations, each followed by the free
-/// of the block before it, then a failed call.
+/// Writes the operations of one process, 1 ms apart: `pairs` allocations, then a failed call. Every
+/// allocation except the first is followed by the free of the block before it.
 fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
     let mut time = Time(0);
     let mut add = |operation| {
@@ -89,7 +89,8 @@ fn trace(processes: u32, pairs: u64) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
-/// Creates a site with two traces: of one process with a thousand pairs, and of two processes.
+/// Creates a site with two traces: `one.trace` of one process with a thousand pairs, and
+/// `two.trace` of two processes with ten pairs each.
 fn site() -> Site {
     let site = Site::new();
     site.file("one.trace", trace(1, 1000));

@@ -1,5 +1,5 @@
-//! Tests of commands that cannot be traced: heapdrome reports it, and races them without a proof on
-//! request.
+//! Tests of commands that cannot be traced. heapdrome reports this, and races such a command
+//! without a proof on request.
 
 use std::os::unix::process::CommandExt as _;
 
@@ -14,7 +14,7 @@ fn forbid_ptrace() -> std::io::Result<()> {
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // The filter's data begin with the number of the system call, so it is loaded from offset 0.
+    // The number of the system call is at offset 0 of the filter's data.
     let mut filter = [
         step(LOAD, 0, 0, 0),
         step(JUMP_IF_EQUAL, 0, 1, libc::SYS_ptrace as u32),
@@ -25,7 +25,8 @@ fn forbid_ptrace() -> std::io::Result<()> {
         len: 4,
         filter: filter.as_mut_ptr(),
     };
-    // SAFETY: prctl copies the filter, which outlives the calls, and touches no other memory.
+    // SAFETY: prctl only reads `program` and the filter to which it points, which both outlive the
+    // calls.
     let done = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) == 0
@@ -50,7 +51,8 @@ fn untraceable(site: &Site, options: &[&str]) -> Outcome {
     arguments.extend(options);
     arguments.extend(["--", &program]);
     let mut command = site.command(&arguments);
-    // SAFETY: `forbid_ptrace` only calls prctl, which is allowed between fork and exec.
+    // SAFETY: `forbid_ptrace` only calls prctl and reads `errno`. Both are async-signal-safe, as
+    // required between fork and exec.
     unsafe { command.pre_exec(forbid_ptrace) };
     site.finish(command)
 }

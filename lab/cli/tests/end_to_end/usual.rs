@@ -1,4 +1,4 @@
-//! Tests of races without a named allocator.
+//! Test of a race without a named allocator, on a machine without a network.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,4 +1,4 @@
-//! Tests of races of the built-in workloads.
+//! Tests of races of the built-in workloads, and of `heapdrome workloads`.
 
 use std::time::{Duration, Instant};
 

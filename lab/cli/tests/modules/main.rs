@@ -1,4 +1,5 @@
-//! No import cycles: within a crate, sibling modules use each other in one direction only.
+//! Checks that there are no import cycles: within a crate, sibling modules use each other in one
+//! direction only.
 //!
 //! A module and its own children are one room: a child may use its parent's definitions, and a
 //! parent calls its children. Between rooms the arrows point one way, at every level. The uses of a

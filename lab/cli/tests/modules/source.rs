@@ -102,7 +102,7 @@ impl Crate {
         }
     }
 
-    /// Reads the tree after `use`, with the prefix `before`.
+    /// Records the imports of the tree after `use`. `before` is the path that precedes the tree.
     fn import(&mut self, module: &Module, before: &[String], tree: &[TokenTree]) {
         let (words, length) = path(tree);
         let path = [before, &words].concat();
@@ -198,7 +198,7 @@ fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(one) if one.as_char() == wanted)
 }
 
-/// Returns the tokens in the brackets of an attribute.
+/// Returns the tokens in the brackets of an attribute, if one begins here.
 fn attribute(tokens: &[TokenTree]) -> Option<TokenStream> {
     match tokens {
         [hash, TokenTree::Group(group), ..]

@@ -52,7 +52,7 @@ pub enum CacheError {
     },
 }
 
-/// Adds the failed operation and the path to an error of the system.
+/// Returns a function that adds the failed operation and the path to a system error.
 pub(super) fn failed(
     doing: &'static str,
     path: &Path,

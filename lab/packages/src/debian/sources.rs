@@ -37,8 +37,7 @@ fn names_the_distribution(text: &str) -> bool {
     text.contains("/debian") || text.contains("/ubuntu")
 }
 
-/// Converts `deb ...` to `deb-src ...`, one archive per line. Drops all lines that do not configure
-/// an archive of the distribution.
+/// Converts each `deb` line of the distribution to a `deb-src` line. Drops all other lines.
 fn convert_list(text: &str) -> String {
     let lines = text
         .lines()
@@ -50,8 +49,8 @@ fn convert_list(text: &str) -> String {
         .collect()
 }
 
-/// Sets `Types: deb-src` in each stanza, which describes one archive. Drops stanzas that are
-/// disabled or do not configure an archive of the distribution.
+/// Sets `Types: deb-src` in each stanza. Drops stanzas that are disabled or do not configure an
+/// archive of the distribution.
 fn convert_stanzas(text: &str) -> String {
     let stanzas = text
         .split("\n\n")

@@ -1,12 +1,12 @@
-//! Allocators and programs for these tests, each compiled once.
+//! Allocators and programs for these tests, each compiled once per test process.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-/// Returns the folder of the built fixtures: beside the tests, or in a folder of the system if that
-/// path has a space, a colon or a dollar sign, which LD_PRELOAD cannot express.
+/// Returns the folder of the built fixtures: beside the tests, or in the system's temporary folder
+/// if that path has a space, a colon or a dollar sign, which LD_PRELOAD cannot express.
 fn fixture_folder() -> PathBuf {
     let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
     match beside.to_string_lossy().contains([' ', ':', '$']) {
@@ -58,7 +58,8 @@ pub fn misused(way: &str) -> PathBuf {
     build(&format!("libmisused-{way}.so"), &["misused.c"], &flags)
 }
 
-/// Returns an allocator whose functions may interrupt one another.
+/// Returns an allocator that a signal handler may call even if the handler interrupted the
+/// allocator.
 pub fn reentrant_allocator() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
     build("libreentrant.so", &["reentrant.c"], &flags)
@@ -69,7 +70,7 @@ pub fn program() -> String {
     text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))
 }
 
-/// Returns the program of the fixtures without a dynamic loader.
+/// Returns the program of the fixtures, statically linked.
 pub fn static_program() -> String {
     text_of(build(
         "program-static",
@@ -144,7 +145,7 @@ fn text_of(path: PathBuf) -> String {
     path.into_os_string().into_string().expect("a plain path")
 }
 
-/// Compiles a fixture, once for all tests.
+/// Compiles a fixture, once per test process.
 fn build(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
     static BUILT: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
     let mut built = BUILT
