@@ -90,7 +90,7 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// Reads a file from every processor's folder, skipping unreadable ones.
+/// Reads `file` from each processor's folder; skips unreadable files.
 pub(crate) fn of_each_processor(file: &str) -> Vec<String> {
     let Ok(folder) = std::fs::read_dir("/sys/devices/system/cpu") else {
         return Vec::new();

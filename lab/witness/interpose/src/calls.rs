@@ -17,7 +17,8 @@ pub enum Size {
 pub enum Deed {
     /// Returns a new block.
     Makes(Size),
-    /// Stores the address of a new block at the address in the first argument, and returns 0.
+    /// Stores the address of a new block at the address in the first argument and returns 0, or
+    /// fails and returns an error number.
     Stores(Size),
     /// Frees the block in the first argument.
     Frees,

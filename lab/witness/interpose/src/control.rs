@@ -20,7 +20,7 @@ pub fn stack_bytes() -> u64 {
     control().map_or(0, |control| control.stack_bytes.load(Ordering::Relaxed))
 }
 
-/// Returns the minimum ticks of a timed call that counts as interrupted.
+/// Returns the minimum duration, in ticks, of a timed call that counts as interrupted.
 #[inline]
 pub fn interrupted() -> u64 {
     // Relaxed: the word does not change after the command has started.

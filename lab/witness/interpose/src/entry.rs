@@ -1,8 +1,8 @@
 //! The entry points.
 //!
-//! Each entry point jumps to code that its slot names. Until the first call, that code finds the
-//! function that serves the calls. Afterwards it tests the caller, or, if glibc serves the calls and
-//! they are recorded, is the passage that records them.
+//! Each entry point jumps to the code whose address is in its slot. Until the first call, that code
+//! finds the function that serves the calls. Afterwards the code tests the caller. If glibc serves
+//! the calls and they are recorded, the code is instead the passage that records them.
 //!
 //! Each step is a jump, not a call: the next function gets the caller's registers and stack. So
 //! `operator new` may throw through an entry point, and errno and results stay unchanged.
@@ -11,7 +11,7 @@
 //! to malloc. Each thread remembers the stack pointer, return address and function of its latest
 //! counted entry. The second entry point sees the same stack pointer and return address, but
 //! another function of the same object, and does not count the call. A loop that repeats a call
-//! from one place also repeats both values, but enters the same function.
+//! from one place also repeats both values, but enters the same function, and is counted.
 
 use core::mem::offset_of;
 
@@ -55,7 +55,7 @@ macro_rules! requested {
     (second times third) => { add_bytes!("mov r8, rsi" "imul r8, rdx" "jo 3f") };
 }
 
-// An entry point: jumps to the code that its slot names, with the slot in r11.
+// Defines an entry point, which jumps to its slot's code with the slot in r11.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entry {
     ($index:expr, $name:literal, $function:ident) => {
@@ -74,7 +74,8 @@ macro_rules! entry {
     };
 }
 
-/// Finds the function that serves the first call to an entry point, whose slot is in r11.
+/// Finds the function that serves an entry point, and jumps to the slot's new code. The slot is in
+/// r11.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn unresolved() {
@@ -111,7 +112,8 @@ pub unsafe extern "C" fn pass_on() {
     )
 }
 
-// Code that tests the caller of an entry point, whose slot is in r11, and counts the call.
+// Defines code that tests the caller of an entry point, and counts the call unless the serving
+// object made it. The slot is in r11.
 #[cfg(target_arch = "x86_64")]
 macro_rules! testing {
     ($function:ident, $($bytes:ident)+) => {
@@ -185,7 +187,7 @@ macro_rules! requested {
     (second times third) => { add_bytes!("umulh x12, x1, x2" "cbnz x12, 3f" "mul x12, x1, x2") };
 }
 
-// An entry point: jumps to the code that its slot names, with the slot in x16.
+// Defines an entry point, which jumps to its slot's code with the slot in x16.
 #[cfg(target_arch = "aarch64")]
 macro_rules! entry {
     ($index:expr, $name:literal, $function:ident) => {
@@ -207,7 +209,8 @@ macro_rules! entry {
     };
 }
 
-/// Finds the function that serves the first call to an entry point, whose slot is in x16.
+/// Finds the function that serves an entry point, and jumps to the slot's new code. The slot is in
+/// x16.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn unresolved() {
@@ -245,7 +248,8 @@ pub unsafe extern "C" fn pass_on() {
     )
 }
 
-// Code that tests the caller of an entry point, whose slot is in x16, and counts the call.
+// Defines code that tests the caller of an entry point, and counts the call unless the serving
+// object made it. The slot is in x16.
 #[cfg(target_arch = "aarch64")]
 macro_rules! testing {
     ($function:ident, $($bytes:ident)+) => {

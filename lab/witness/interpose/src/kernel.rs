@@ -179,8 +179,8 @@ pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
     unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Copies parts of this process's memory that might be unmapped. Returns the number of bytes before
-/// the first unmapped part. A part consists of an address and a length.
+/// Copies parts of this process's memory that might be unmapped to `target`. Returns the number of
+/// bytes before the first unmapped part. A part consists of an address and a length.
 ///
 /// # Safety
 /// The target has room for the bytes of all parts.

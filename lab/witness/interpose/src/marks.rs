@@ -20,7 +20,7 @@ use crate::kernel;
 use crate::own::is_sandboxed;
 use crate::system;
 
-/// Binary logarithm of the bytes that share a bit. Every block begins at a multiple of 8.
+/// Binary logarithm of the bytes that share a bit. Allocators align blocks to at least 8 bytes.
 pub const GRANULE_BITS: u32 = 3;
 
 /// Binary logarithm of the bytes that share a chunk of bits. A chunk is mapped when its first bit
@@ -41,8 +41,8 @@ pub const FACTOR: u32 = 0x61c8_8647;
 /// Number of bits by which the product of 32 bits is shifted to find the byte.
 pub const SHIFT: u32 = 20;
 
-/// Numbers of marked addresses that share each byte. A number of 255 stays, because its true value
-/// may be larger.
+/// Number of marked addresses that share a byte, for each byte. A number of 255 stays, because its
+/// true value may be larger.
 pub static FILTER: [AtomicU8; 1 << (u32::BITS - SHIFT)] =
     [const { AtomicU8::new(0) }; 1 << (u32::BITS - SHIFT)];
 
@@ -94,7 +94,7 @@ pub fn set(address: usize) -> bool {
     true
 }
 
-/// Changes the number of marked addresses that share the filter's byte of an address.
+/// Adds `by` to the number of marked addresses that share an address's byte of the filter.
 fn change_filter(address: usize, by: i8) {
     let place = (address as u32).wrapping_mul(FACTOR) >> SHIFT;
     let change = |number: u8| (number != u8::MAX).then(|| number.saturating_add_signed(by));
