@@ -138,8 +138,8 @@ fn note(address: usize, size: u64) {
 }
 
 /// Counts a block as live. If another thread forks between the two steps below, the child's table
-/// has a block that its sum of live bytes lacks. The sum is signed, because it then becomes negative
-/// when the child frees the block.
+/// has a block that its sum of live bytes lacks. The sum is signed, because it may become negative
+/// when the child frees that block.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {

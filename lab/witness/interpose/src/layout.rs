@@ -64,7 +64,8 @@ pub const MALLOC: usize = 0;
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Number of calls that were passed on. Calls by the serving object itself count only for glibc.
+    /// Number of calls that were passed on. Calls by the serving object itself count only if that
+    /// object is glibc.
     pub calls: u64,
     /// Number of bytes that these calls requested. A request of 2^47 bytes or more, which exceeds
     /// every address space, is not added.

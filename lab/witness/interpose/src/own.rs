@@ -16,7 +16,7 @@ use crate::thread::thread;
 #[repr(C)]
 pub struct Own {
     /// ID of this process; 0 in a child that was forked without running handlers, until it gets a
-    /// ring. A child of vfork has another ID, but its parent's memory.
+    /// ring. A child of vfork sees its parent's ID here, because it uses the parent's memory.
     pid: AtomicU32,
     /// [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     state: AtomicU32,
@@ -32,13 +32,13 @@ pub struct Own {
     pub mapped: AtomicU32,
 }
 
-/// State in which this process has no image yet.
+/// State in which no thread of this process has had a ring.
 pub const NEW: u32 = 0;
 /// State in which only one thread of this process has had a ring.
 pub const ALONE: u32 = 1;
 
 impl Own {
-    /// Returns the state of the process: see [`state`].
+    /// Returns [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     #[inline]
     pub fn state(&self) -> u32 {
         // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
@@ -84,7 +84,7 @@ pub fn control() -> Option<&'static Control> {
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the state of the process, as [`Own::state`] describes it.
+/// Returns [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
 #[inline]
 pub fn state() -> u32 {
     own().map_or(NEW, Own::state)
@@ -95,7 +95,7 @@ pub fn state() -> u32 {
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
-    // SAFETY: the path ends with a zero, and the name has the room that is given.
+    // SAFETY: the path ends with a zero, and `name` has room for `name.len()` bytes.
     let length = unsafe { kernel::readlink(path, name.as_mut_ptr(), name.len()) };
     let digits = name
         .iter()
@@ -141,7 +141,7 @@ pub fn begin_image() {
 }
 
 /// Records the ID of this process if a system call that runs no handlers forked it. If the caller
-/// is a child of vfork, which borrows its parent's memory, the process is that parent.
+/// is a child of vfork, which borrows its parent's memory, records the parent's ID.
 pub fn begin_unknown_image() {
     let (me, parent) = (kernel::process(), kernel::parent());
     let borrows = kernel::share_memory(me, parent);
@@ -155,7 +155,7 @@ pub fn begin_unknown_image() {
 /// none for it.
 pub fn is_sandboxed() -> bool {
     // Relaxed: a thread sets the flag before the system call that enters the sandbox. If the call
-    // also binds other threads, the kernel's locks order the flag before that.
+    // also sandboxes other threads, the kernel's locks make the flag visible to them first.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

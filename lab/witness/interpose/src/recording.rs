@@ -91,7 +91,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let large_after = recorders
         .large_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes it.
+    // Relaxed: the release of the slot's `next` publishes these addresses.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
@@ -103,7 +103,8 @@ pub fn passage(index: usize) -> Option<usize> {
     }
 }
 
-/// Records a call that frees or resizes a block.
+/// Records a call that frees or resizes the block at `address`. Records no resize of a null
+/// pointer, because it frees no block.
 extern "C" fn before<const INDEX: usize>(address: usize) {
     if address != 0 || matches!(deed(INDEX), Deed::Frees) {
         push_freed(INDEX, address);
@@ -188,7 +189,7 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     Some(Returned { stamp, block, size })
 }
 
-/// Records the result of a call.
+/// Records the result of a call that requests a block, preceded by the requested alignment, if any.
 #[inline(always)]
 pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
     let &Returned { stamp, block, size } = returned;

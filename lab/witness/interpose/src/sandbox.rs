@@ -1,4 +1,5 @@
-//! Observes a process that forbids itself to make system calls.
+//! Observes calls that enter a sandbox, change the right to read the processor's counter, or create
+//! a child by vfork.
 //!
 //! Under `SECCOMP_MODE_STRICT`, or a filter that kills, this library must make no system call that
 //! the program does not make. The definitions here notice that the program is about to enter such a
@@ -46,8 +47,8 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
-/// latter have their arguments where the caller left them.
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust.
+/// [`observed`] finds the arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -85,8 +86,8 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
-/// latter have their arguments where the caller left them.
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust.
+/// [`observed`] finds the arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]

@@ -63,8 +63,8 @@ pub struct StackRing {
     pub words: [AtomicU64; (BYTES / 8) as usize],
 }
 
-/// Returns the seal of a complete copy: the place plus one, multiplied by an odd constant. So the
-/// contents of older copies are not mistaken for a seal.
+/// Returns the seal of a complete copy: the place plus one, multiplied by an odd constant. Words of
+/// older copies are therefore unlikely to equal a seal.
 pub const fn seal(place: u64) -> u64 {
     place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

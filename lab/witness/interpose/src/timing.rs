@@ -1,15 +1,15 @@
 //! Times some of the recorded calls, so that a profile can show the share of processor time that
 //! the program spends in the allocator.
 //!
-//! Each call is timed with the probability 1 / [`PERIOD`], independently of its thread's earlier
-//! calls. Equal distances could keep step with a loop of the program, and would neglect short-lived
-//! threads. The time of a call is the difference of two readings of the processor's counter,
-//! without the time that the readings take.
+//! A call for a small block is timed with the probability 1 / [`PERIOD`], independently of its
+//! thread's earlier calls. Equal distances could keep step with a loop of the program, and would
+//! neglect short-lived threads. The time of a call is the difference of two readings of the
+//! processor's counter, without the time that the readings take.
 //!
-//! Calls that request or free a [large](crate::large) block are all timed, and have sums of their
-//! own. They are rare and slow, so a sample that misses them would show too little time. Huge
-//! blocks may take longer than an interruption. Their calls are timed by the processor time of the
-//! thread, which passes only while the thread runs.
+//! Calls that request a [large](crate::large) block or free a remembered one are all timed, and
+//! have sums of their own. They are rare and slow, so a sample that misses them would show too
+//! little time. Calls for huge blocks may take longer than an interruption. They are timed by the
+//! processor time of the thread, which passes only while the thread runs.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -133,7 +133,8 @@ fn end_of_call() -> (u64, u64) {
     (ended, fenced_ticks().wrapping_sub(ended))
 }
 
-/// Ticks of a timed call. The ticks of the call and of its recording each include one reading.
+/// Times that belong to one timed call: ticks, or nanoseconds for a huge block. The times of the
+/// call and of its recording each include one reading.
 struct Span {
     call: u64,
     recording: u64,
@@ -167,7 +168,7 @@ fn note(span: &Span) {
 /// Records the processor time of the process now and then, because it may end without calling
 /// [`end_process`].
 fn note_processor_time(timing: &Timing) {
-    /// Number of interruptions between two readings: about 2 ms.
+    /// Minimum time between two readings, as a multiple of [`control::interrupted`]: about 2 ms.
     const PERIOD: u64 = 5;
     /// The processor's counter at the latest reading.
     static NOTED: AtomicU64 = AtomicU64::new(0);
@@ -218,7 +219,8 @@ impl LargeClock {
         }
     }
 
-    /// Begins the time of a call. Returns 0, and counts the call, if it cannot be timed.
+    /// Starts to time a call, and returns the clock's reading. If the call cannot be timed, counts
+    /// it and returns 0.
     pub fn begin_if_allowed(self) -> u64 {
         if self.is_allowed() {
             return self.begin();
@@ -227,7 +229,7 @@ impl LargeClock {
         0
     }
 
-    /// Begins the time of a call.
+    /// Starts to time a call, and returns the clock's reading.
     fn begin(self) -> u64 {
         thread().slept.set(0);
         self.read()
@@ -241,9 +243,9 @@ impl LargeClock {
     }
 }
 
-/// Runs `record`, which records a call that has returned, and returns the address of the large
-/// block that the call made; 0 if it made none. Counts the time of the call, which began at
-/// `began`, and the time of `record`.
+/// Runs `record`. Counts the time of the call, which began at `began` and has returned, and the
+/// time of `record`. `record` records the call, and returns the address of the large block that the
+/// call made; 0 if it made none.
 pub fn end_large(began: u64, size: u64, record: impl FnOnce() -> usize) {
     let Some(clock) = LargeClock::for_size(size) else {
         return;
@@ -272,7 +274,7 @@ pub struct LargeFree {
     clock: u64,
 }
 
-/// Begins the time of a call that frees the large block at `address`.
+/// Starts to time a call that frees the large block at `address`.
 pub extern "C" fn begin_large_free(free: &mut LargeFree, address: usize) {
     let clock = match large::take(address) {
         true => LargeClock::Thread,
@@ -340,8 +342,8 @@ fn note_large(clock: LargeClock, span: &Span) {
     add(&large.timed, 1);
 }
 
-/// Records the processor time of the process at the beginning of its program: an executed program
-/// begins with that of the program before it.
+/// Records the processor time of the process at the beginning of its program. An executed program
+/// begins with the processor time of the program before it.
 pub fn begin_process(processor_time: u64) {
     // Relaxed: no other thread of the process runs.
     BEGAN.store(processor_time, Ordering::Relaxed);
@@ -353,7 +355,7 @@ pub fn began() -> u64 {
 }
 
 /// Records the processor time of a process that is about to exit. If a process ends otherwise, only
-/// the collector's occasional readings show its time.
+/// the occasional readings of [`note_processor_time`] show its time.
 pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())
