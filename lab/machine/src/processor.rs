@@ -65,7 +65,7 @@ pub(crate) fn list_length(list: &str) -> Option<usize> {
     parts.sum()
 }
 
-/// Returns all conditions of the processor.
+/// Returns all conditions of the processor that require no observation over time.
 pub(crate) fn examine() -> Vec<Condition> {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let vendor =

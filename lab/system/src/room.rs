@@ -1,4 +1,5 @@
-//! Memory available to this process, from the kernel, control groups and resource limits.
+//! Memory available to this process, given the machine's free memory and the limits of its control
+//! groups and address space.
 
 use std::path::Path;
 

@@ -7,8 +7,8 @@ use heapdrome_schema::{Coverage, Entrant, Proof, Unserved, UnservedReason};
 use crate::Report;
 
 /// Adds to the proof of `entrant` the findings of `uncounted`, a run in exactly the environment of
-/// the measured runs. A start script may preload an allocator only if `LD_PRELOAD` is unset. It may
-/// do so in measured runs, but not in a counted run, which always sets `LD_PRELOAD`.
+/// the measured runs. They show an allocator that a start script preloads only if `LD_PRELOAD` is
+/// unset. In a counted run, the script does not preload it, because `LD_PRELOAD` is always set.
 pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
     match entrant.as_is {
         true => proof.served_by = busiest_server(uncounted).or(proof.served_by.take()),

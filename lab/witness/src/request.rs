@@ -146,8 +146,8 @@ impl Request {
         name.as_bytes().contains(&b'/').then(|| base.join(path))
     }
 
-    /// Returns a hash that changes if a proof of this request may no longer be valid. `known`
-    /// caches the hashes of files.
+    /// Returns a hash of the inputs on which a proof of this request depends. `known` caches the
+    /// hashes of files.
     pub(crate) fn key(&self, known: &Contents) -> Result<String, WitnessError> {
         let mut hash = Sha256::new();
         let mut part = |label: &str, bytes: &[u8]| {

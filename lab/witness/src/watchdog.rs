@@ -19,8 +19,8 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Reason why the watchdog killed a tree before the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// No timeout or interrupt. The watchdog may still have killed the tree of a dropped session, or
-    /// processes that outlived the command.
+    /// No timeout or interrupt. The watchdog may still have killed the tree of a dropped session,
+    /// or processes that outlived the command.
     None,
     /// The tree ran out of time.
     Time,

@@ -1,4 +1,5 @@
-//! Reads the collector's settings for the recording, and counts events that could not be recorded.
+//! Reads the collector's settings for the recording, and counts blocks and stacks that cannot be
+//! recorded.
 
 use core::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! The entry points.
+//! Entry points: the functions of the allocation ABI that programs call.
 //!
 //! Each entry point jumps to the code whose address is in its slot. Until the first call, that code
 //! finds the function that serves the calls. Afterwards the code tests the caller. If glibc serves
@@ -43,8 +43,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
-// second`.
+// Adds to the counter the requested bytes, which the macro's arguments describe. For calloc, they
+// are `first times second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -175,8 +175,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
-// second`.
+// Adds to the counter the requested bytes, which the macro's arguments describe. For calloc, they
+// are `first times second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

@@ -5,8 +5,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Minimum size of a large block in bytes. Every call that requests one or frees a remembered one
-/// is timed, because these calls are rare and much slower than others.
+/// Minimum size of a large block in bytes. If every call is recorded, each call that requests one
+/// or frees a remembered one is timed, because these calls are rare and much slower than others.
 pub const LARGE: u64 = 64 << 10;
 
 /// Minimum size of a huge block in bytes. A call that makes or frees one may take longer than an

@@ -13,7 +13,7 @@ pub const OBJECTS: usize = 8;
 /// Bytes for an object's path, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
-/// The allocation ABI of C and C++, in the order of [`Record::functions`].
+/// Functions of the allocation ABI of C and C++, in the order of [`Record::functions`].
 pub const FUNCTIONS: [&str; 34] = [
     "malloc",
     "calloc",

@@ -5,8 +5,8 @@
 //! thread can own the address in the meantime. Operations are atomic only because neighbouring
 //! blocks share a word. A forked child inherits the bits with the blocks.
 //!
-//! Most frees are of blocks without a mark. A filter of one byte for many addresses shows that
-//! without a look at the bits, which lie in as many cache lines as the blocks.
+//! Most freed blocks have no mark. A filter with one byte for many addresses usually shows this
+//! without reading the bits, which lie in as many cache lines as the blocks.
 //!
 //! A mark only shows that a block is recorded, because the collector knows its size and thread.
 //! [`crate::shadow`] keeps both for every block, in 32 times as many bits. A recording must not
@@ -46,8 +46,8 @@ pub const SHIFT: u32 = 20;
 pub static FILTER: [AtomicU8; 1 << (u32::BITS - SHIFT)] =
     [const { AtomicU8::new(0) }; 1 << (u32::BITS - SHIFT)];
 
-/// The chunks by address, each null until one of its bits is set. Mapped by [`begin`], which
-/// precedes every look-up.
+/// The chunks, indexed by address; each is null until one of its bits is set. The directory itself
+/// is null until [`begin`] maps it.
 pub static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
 /// Maps the directory, and returns whether that succeeded.

@@ -57,9 +57,10 @@ impl Own {
     }
 }
 
-/// The page that holds an [`Own`]; null until a function is bound.
+/// The page that holds an [`Own`]; null until [`begin`](crate::rings::begin) has mapped it.
 pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
-/// Memory that all recorded processes share; null until a function is bound.
+/// Memory that all recorded processes share; null until [`begin`](crate::rings::begin) has mapped
+/// it.
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// Image of this process; in a forked child, the parent's image until the child begins its own.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
@@ -72,13 +73,15 @@ pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Whether recording is over, so that no thread gets a ring.
 pub static OVER: AtomicBool = AtomicBool::new(false);
 
-/// Returns the state that a forked child does not inherit; `None` until a function is bound.
+/// Returns the state that a forked child does not inherit; `None` until
+/// [`begin`](crate::rings::begin) has mapped it.
 pub fn own() -> Option<&'static Own> {
     // SAFETY: once set, the page stays mapped, and all its fields are atomics.
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the memory that all recorded processes share; `None` until a function is bound.
+/// Returns the memory that all recorded processes share; `None` until
+/// [`begin`](crate::rings::begin) has mapped it.
 pub fn control() -> Option<&'static Control> {
     // SAFETY: once set, the mapping stays, and all its fields are atomics.
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }

@@ -86,7 +86,7 @@ pub struct Control {
     pub interrupted: AtomicU64,
 }
 
-/// One recorded operation.
+/// Entry of a ring: a recorded operation, or data that belong to the following entries.
 #[repr(C, align(16))]
 pub struct Entry {
     /// The lowest bits of the processor's counter ([`STAMP_BITS`]) with the size above them, or the
@@ -119,7 +119,7 @@ pub struct Event {
     pub size: u64,
     /// An address, or the value that the code defines.
     pub address: u64,
-    /// The sum of a code and a function's number.
+    /// A code, plus the function's number if the code is one of the first three.
     pub code: u8,
 }
 
@@ -137,7 +137,8 @@ pub struct Ring {
     pub image: u64,
     /// Identity of the program from which this one was forked; 0 for an executed program.
     pub parent: u64,
-    /// The processor's counter when the process was forked.
+    /// The processor's counter when the process was forked. If that time is unknown, the counter
+    /// when the process's first ring was assigned.
     pub forked: u64,
     /// PID namespace of the process: the number of its file; 0 if unknown.
     pub namespace: u64,
@@ -196,7 +197,7 @@ pub struct Timing {
 }
 
 /// Sums over the calls of a ring's threads that request or free a large block. Each of them is
-/// timed, unless a sandbox forbids it. Sums of times are signed numbers in two's complement.
+/// timed if the thread may read the clock. Sums of times are signed numbers in two's complement.
 #[repr(C)]
 pub struct LargeTiming {
     /// Number of calls, timed or not.

@@ -51,7 +51,7 @@ pub fn set_server(path: &[u8]) {
     unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
 }
 
-/// Prepares recording. Runs whenever a function is bound, and has no effect after the first time.
+/// Prepares recording. Runs whenever a function is bound, and has no effect once it has succeeded.
 pub fn begin() {
     if !OWN.load(Ordering::Acquire).is_null() {
         return;

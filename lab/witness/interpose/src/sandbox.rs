@@ -3,8 +3,8 @@
 //!
 //! Under `SECCOMP_MODE_STRICT`, or a filter that kills, this library must make no system call that
 //! the program does not make. The definitions here notice that the program is about to enter such a
-//! sandbox, and create rings beforehand. Afterwards this library makes no system call. A strict
-//! sandbox also forbids reading the processor's counter.
+//! sandbox, and create rings beforehand. Afterwards this library makes no system call of its own. A
+//! strict sandbox also forbids reading the processor's counter.
 
 use core::ffi::{c_int, c_long};
 
@@ -177,8 +177,8 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Clears the parent thread's records that its child of vfork entered a sandbox, and that it gained
-/// or lost the right to read the counter.
+/// Runs in the parent after a vfork. Makes the calling thread forget that the child entered a
+/// sandbox, or gained or lost the right to read the counter.
 extern "C" fn after_vfork(result: isize) -> c_long {
     // A child of vfork that calls vfork itself may be in a sandbox of its own. It then has a ring,
     // so its process has an ID.
@@ -237,7 +237,7 @@ unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
     if forbids_clock {
         clock::set(false);
     }
-    // SAFETY: the arguments come from the program, which made this call.
+    // SAFETY: by contract, the arguments are valid for this call.
     let result = unsafe { kernel::call(number, arguments) };
     if !kernel::is_error(result) {
         if number == PRCTL && first == PR_SET_TSC && second == PR_TSC_ENABLE {

@@ -20,8 +20,8 @@ pub struct Slot {
     /// Counter of the calls: the first word of a [`Function`](crate::layout::Function); 0 if calls
     /// are not counted.
     pub counter: AtomicUsize,
-    /// Function that receives counted calls: the one in `next`, or a passage that follows or
-    /// records them.
+    /// Function that receives counted or recorded calls: the one in `next`, or a passage that
+    /// follows or records them.
     pub counted_next: AtomicUsize,
     /// Code to which the entry point jumps: it finds the function that serves the calls, or tests
     /// the caller, or is the passage of a function whose callers are not tested.

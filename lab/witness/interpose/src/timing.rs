@@ -305,7 +305,7 @@ pub extern "C" fn end_large_free(free: &LargeFree) {
     );
 }
 
-/// Counts a call for a large block that is not timed.
+/// Counts an untimed call for a large block.
 fn count_large() {
     if let Some(timing) = of_thread(thread()) {
         add(&timing.large.calls, 1);
@@ -321,7 +321,8 @@ fn note_large(clock: LargeClock, span: &Span) {
     };
     let large = &timing.large;
     add(&large.calls, 1);
-    // The first reading began before the call's time, and the last one ends after `recording`.
+    // Add two readings: the first began before the call's time, and the last one ends after
+    // `recording`.
     let recording = span.recording.wrapping_add(2 * span.reading);
     let time = span.call.wrapping_sub(span.reading);
     match clock {
