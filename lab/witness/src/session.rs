@@ -198,7 +198,8 @@ fn join(tracer: JoinHandle<Result<Report, WitnessError>>) -> Result<Report, Witn
     })
 }
 
-/// State of the tracing thread; ptrace binds the whole run to one thread.
+/// State of the tracing thread. The whole run needs one thread, because only the thread that
+/// attached to a process can trace it.
 struct Run {
     launch: Launch,
     tree: Tree,

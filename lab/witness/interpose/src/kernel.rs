@@ -352,7 +352,7 @@ pub fn yield_to_others() {
 /// Sleeps for this many nanoseconds, which must be less than a second.
 pub fn sleep(nanoseconds: u64) {
     let time = [0, nanoseconds];
-    // SAFETY: the kernel reads two words and writes none.
+    // SAFETY: the kernel reads the two words of `time` and writes nothing.
     unsafe { call(number::NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
@@ -362,7 +362,8 @@ pub fn block_signals(signals: u64) -> u64 {
     let mut before = 0_u64;
     let (new, old) = ((&raw const signals) as usize, (&raw mut before) as usize);
     let arguments = [SET, new, old, size_of::<u64>(), 0, 0];
-    // SAFETY: the kernel reads one word and writes another.
+    // SAFETY: the kernel reads `signals` and writes `before`, which outlive the call. Both are one
+    // word long, as the last argument says.
     unsafe { call(number::SIGPROCMASK, arguments) };
     before
 }

@@ -118,7 +118,7 @@ pub fn push_freed(index: usize, address: usize) {
     push(event(code::FREED, index, address, 0, stamp));
 }
 
-/// Records the block that a call has returned as `result`, and returns `result`.
+/// Records the effect of a call that has returned `result`, and returns `result`.
 extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     if let Some(returned) = returned(INDEX, call, result) {
         push_returned(INDEX, call, &returned);
@@ -126,12 +126,12 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     result
 }
 
-/// Records the block that a timed call has returned as `result`, and returns `result`.
+/// Records the effect of a timed call that has returned `result`, and returns `result`.
 extern "C" fn timed_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
     timing::end(call.began, || after::<INDEX>(&call.call, result))
 }
 
-/// Records the block that a timed call for a large block has returned as `result`, and returns
+/// Records the effect of a timed call for a large block that has returned `result`, and returns
 /// `result`.
 extern "C" fn large_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
     if let Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) = deed(INDEX) {

@@ -123,7 +123,7 @@ pub struct Event {
     pub code: u8,
 }
 
-/// Ring of one thread's recorded operations.
+/// Ring of recorded operations, into which one thread at a time writes.
 #[repr(C)]
 pub struct Ring {
     /// [`MAGIC`].

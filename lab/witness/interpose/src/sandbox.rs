@@ -177,11 +177,11 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Runs in the parent after a vfork. Makes the calling thread forget that the child entered a
-/// sandbox, or gained or lost the right to read the counter.
+/// Makes the calling thread forget that its child of vfork entered a sandbox, or gained or lost the
+/// right to read the counter. Runs in the parent.
 extern "C" fn after_vfork(result: isize) -> c_long {
-    // A child of vfork that calls vfork itself may be in a sandbox of its own. It then has a ring,
-    // so its process has an ID.
+    // A child of vfork that calls vfork itself may be in a sandbox of its own, and must not forget
+    // it. It then has a ring, so its process has an ID.
     let is_free = pid() == 0 && !is_sandboxed();
     if is_free || !is_child_of_vfork() {
         thread().has_sandboxed_child.set(false);

@@ -13,8 +13,9 @@ use crate::ring::Line;
 /// ring without its prefix.
 pub const PREFIX: &str = "stacks-";
 
-/// Prefix of the names of files that contain the mappings of a process at its first stack, in the
-/// form of `/proc/PID/maps`. The rest of the name is the process's ID and image.
+/// Prefix of the names of files that contain the mappings of a process, in the form of
+/// `/proc/PID/maps`. One file shows them at the first stack, and another one at the exit. The rest
+/// of the name is the process's ID and image, followed by [`LAST_MAPS`] at the exit.
 pub const MAPS_PREFIX: &str = "maps-";
 
 /// Number in the name of the file with the mappings of a process that exits.

@@ -51,8 +51,8 @@ pub struct TimedFree {
 }
 
 /// Decides whether a call that requests `size` bytes is timed. Returns the offset to add to the
-/// call's slot: 0 if it is not timed, [`TIMED`] if it is to be timed, and twice that if it requests
-/// a large block and its time has begun.
+/// call's slot: 0 if it is not timed, [`TIMED`] if it is timed, and twice that if it requests a
+/// large block, whose timing this function has started.
 pub extern "C" fn choose(call: &mut TimedCall, size: u64) -> usize {
     match LargeClock::for_size(size) {
         Some(clock) => {
@@ -70,7 +70,8 @@ pub extern "C" fn is_timed() -> bool {
     let thread = thread();
     let mut seed = thread.timing_seed.get();
     if seed == 0 {
-        // Threads of one process differ by address, and processes by time.
+        // The address distinguishes the seeds of a process's threads, and the time those of
+        // processes.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
         // The first distance of a thread begins before its first call. The current call is that
         // first call, so it counts towards the distance.
