@@ -64,9 +64,9 @@ pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// Image of this process; in a forked child, the parent's image until the child begins its own.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
-/// Namespace of this process: see [`Ring::namespace`].
+/// PID namespace of this process: see [`Ring::namespace`].
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
-/// Parent of this process: see [`Ring::parent`].
+/// Image from which this process was forked: see [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
 /// Whether a sandbox may forbid system calls of this process. See [`is_sandboxed`].
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
