@@ -132,7 +132,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads both clocks.
+    /// Reads the clock of wall time and the process's clock of processor time.
     pub fn now() -> Self {
         Self {
             wall: clock(libc::CLOCK_MONOTONIC),

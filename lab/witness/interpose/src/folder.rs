@@ -231,7 +231,7 @@ impl Name {
         name
     }
 
-    /// Appends a number, to distinguish several such files.
+    /// Appends a number, to distinguish several files of one program.
     pub fn and(mut self, number: u32) -> Self {
         self.add(b"-");
         self.add(decimal(number.into(), &mut [0; 20]));

@@ -216,7 +216,7 @@ pub unsafe fn readlink(path: *const c_char, target: *mut u8, length: usize) -> i
 pub fn limits(resource: c_int) -> Option<[u64; 2]> {
     let mut limits = [0_u64; 2];
     let (resource, old) = (resource as usize, limits.as_mut_ptr() as usize);
-    // SAFETY: there is room for both limits, and the call sets none.
+    // SAFETY: `limits` has room for both values that the kernel writes, and the call sets no limit.
     let result = unsafe { call(number::PRLIMIT, [0, resource, 0, old, 0, 0]) };
     (!is_error(result)).then_some(limits)
 }

@@ -70,8 +70,8 @@ pub extern "C" fn is_timed() -> bool {
     let thread = thread();
     let mut seed = thread.timing_seed.get();
     if seed == 0 {
-        // The address distinguishes the seeds of a process's threads, and the time those of
-        // processes.
+        // The address distinguishes the seeds of a process's threads. The time distinguishes the
+        // seeds of different processes.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
         // The first distance of a thread begins before its first call. The current call is that
         // first call, so it counts towards the distance.
