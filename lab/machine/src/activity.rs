@@ -1,4 +1,4 @@
-//! Load, stolen time, busy processes, swapping and throttling, observed for [`WINDOW`].
+//! Current activity of the machine: load, stolen time, busy processes, swapping and throttling.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use heapdrome_system::kernel::keyed;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Duration of the observation.
+/// Time between the two readings of the counters.
 const WINDOW: Duration = Duration::from_millis(500);
 
 /// Total and stolen time of all processors in clock ticks, from the first line of `/proc/stat`.
@@ -20,7 +20,7 @@ struct Times {
     steal: u64,
 }
 
-/// All readings taken at one moment.
+/// Counters read at the start or the end of [`WINDOW`].
 struct Moment {
     times: Option<Times>,
     swapped: Option<u64>,
@@ -66,7 +66,8 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// Returns the summed times of all processors; `None` if the kernel does not report stolen time.
+/// Returns the total and stolen time of all processors; `None` if the text does not show stolen
+/// time.
 fn times(stat: &str) -> Option<Times> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let numbers: Option<Vec<u64>> = line
@@ -88,7 +89,8 @@ fn swapped(vmstat: &str) -> Option<u64> {
     Some(keyed(vmstat, "pswpin")? + keyed(vmstat, "pswpout")?)
 }
 
-/// Returns the name and the processor ticks of every process except this one, by process id.
+/// Returns the name and the processor ticks of every process except this one. The map's key is the
+/// process id.
 fn processes() -> BTreeMap<u32, (String, u64)> {
     let Ok(folder) = std::fs::read_dir("/proc") else {
         return BTreeMap::new();

@@ -2,19 +2,19 @@
 
 use std::ptr::null_mut;
 
-/// Number of pages that a measurement touches.
+/// Number of pages that each try touches.
 const PAGES: usize = 1024;
 const TRIES: usize = 9;
 
 /// Measures the processor time of a page fault that maps an empty small page, in seconds: the
-/// median of several tries. `None` if no try could map memory.
+/// median of several tries. `None` if no memory can be mapped.
 pub(crate) fn cost() -> Option<f64> {
-    // SAFETY: `sysconf` only returns a number.
+    // SAFETY: `sysconf` has no preconditions.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
     median((0..TRIES).map_while(|_| once(page)).collect())
 }
 
-/// Returns the middle value, or the higher of two; `None` if there are none.
+/// Returns the middle value, or the higher of the two middle values; `None` if the list is empty.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()

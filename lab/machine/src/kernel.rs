@@ -1,4 +1,4 @@
-//! Settings of the kernel, the C library and the environment that affect measurements.
+//! Conditions of the kernel, the C library and the environment that affect measurements.
 
 use std::io::Error;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use heapdrome_schema::Condition;
 use crate::system;
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Returns all conditions of the kernel and of this process's environment.
+/// Returns all conditions of the kernel, of the C library and of this process's environment.
 pub(crate) fn examine() -> Vec<Condition> {
     let clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     vec![
@@ -51,7 +51,8 @@ fn release() -> Condition {
     good("kernel", system::kernel_release(), MEANING)
 }
 
-/// Checks address space layout randomisation (ASLR), of the kernel and of this process.
+/// Checks whether address space layout randomisation (ASLR) is on, in the kernel and in this
+/// process.
 fn layout(mode: Option<&str>, fixed: Option<bool>) -> Condition {
     const NAME: &str = "random layout (ASLR)";
     const MEANING: &str =
@@ -128,7 +129,7 @@ fn clock_source(source: Option<&str>, cost: Duration) -> Condition {
     }
 }
 
-/// Lists the variables in the environment that configure an allocator or preload a library.
+/// Checks for environment variables that configure an allocator or preload a library.
 fn environment(names: impl Iterator<Item = String>) -> Condition {
     const NAME: &str = "allocator settings in the environment";
     const MEANING: &str =

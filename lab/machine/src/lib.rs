@@ -57,7 +57,7 @@ fn remarks(conditions: &[Condition]) -> Vec<String> {
     warnings.map(told).collect()
 }
 
-/// Checks all conditions that affect a measurement. Takes about half a second.
+/// Checks the conditions that could distort a measurement. Takes about half a second.
 pub fn examine() -> Vec<Condition> {
     let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
     let temporary = std::env::temp_dir();

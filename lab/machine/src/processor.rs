@@ -65,7 +65,7 @@ pub(crate) fn list_length(list: &str) -> Option<usize> {
     parts.sum()
 }
 
-/// Returns all conditions of the processor.
+/// Returns all conditions of the processor that require no observation over time.
 pub(crate) fn examine() -> Vec<Condition> {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let vendor =
@@ -90,7 +90,7 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// Reads a file from every processor's folder, skipping unreadable ones.
+/// Reads `file` from each processor's folder; skips unreadable files.
 pub(crate) fn of_each_processor(file: &str) -> Vec<String> {
     let Ok(folder) = std::fs::read_dir("/sys/devices/system/cpu") else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Queries to the kernel through system calls instead of files. All `unsafe` code of this crate is
-//! in this module and in `faults`.
+//! Queries to the kernel and the C library through calls instead of files. All `unsafe` code of
+//! this crate is in this module and in `faults`.
 
 use std::io::Error;
 use std::path::Path;
@@ -93,8 +93,8 @@ pub(crate) fn try_trace() -> Result<(), Error> {
     }
 }
 
-/// Waits for `child` and converts its exit status into a result: 0 for success, otherwise an error
-/// number.
+/// Waits for `child` and converts its exit status into a result: 0 into success, any other status
+/// into the error of this number. Also returns an error if the child was killed.
 fn wait_for(child: libc::pid_t) -> Result<(), Error> {
     let mut status = 0;
     loop {
@@ -117,7 +117,8 @@ fn wait_for(child: libc::pid_t) -> Result<(), Error> {
     }
 }
 
-/// Measures the cost of one reading of the clock, as the minimum over several batches.
+/// Measures the time that one reading of the clock takes: the mean of the fastest of several
+/// batches.
 pub(crate) fn clock_cost() -> Duration {
     const READINGS: u32 = 1000;
     let batch = || {

@@ -1,4 +1,4 @@
-//! Assignment of processors to cores and sockets.
+//! Order of the processors by core and socket.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn machine(processor: usize) -> Option<Place> {
-        // Two sockets of two cores with two threads each, numbered as most firmware does.
+        // Two sockets of two cores with two threads each, in the numbering of most firmware.
         let (package, core) = ((processor as u64 / 2) % 2, processor as u64 % 2);
         Some(Place {
             processor,

@@ -1,4 +1,4 @@
-//! The code of one module: its debug information and its symbol table.
+//! The code of one module: its debug information and its symbol tables.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::table::Table;
 
 type Slice = EndianArcSlice<RunTimeEndian>;
 
-/// The code of one module.
+/// Debug information and symbol tables of one module.
 pub(crate) struct Code {
     lines: Option<Context<Slice>>,
     tables: Vec<Table>,
 }
 
 impl Code {
-    /// Reads the files of a module.
+    /// Reads a module's file of code and its file of debug information, whose folder is `debug`.
     ///
     /// # Errors
-    /// If no file of this build can be read.
+    /// Returns an error if no file of the module's build can be read.
     pub(crate) fn load(module: &Module, debug: &Path) -> Result<Self, Trouble> {
         let files = Files::find(module, debug)?;
         let parse =
@@ -95,8 +95,8 @@ fn section_of(file: &object::File<'_>, section: gimli::SectionId) -> Result<Slic
     Ok(EndianArcSlice::new(bytes, endian))
 }
 
-/// Adds the functions at an address, the innermost first. A function without a known name gets an
-/// empty name.
+/// Adds the functions at an address to `places`, innermost first. A function without a known name
+/// gets an empty name.
 fn inlined(
     lines: &Context<Slice>,
     address: u64,

@@ -57,8 +57,8 @@ fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     Ok(bytes)
 }
 
-/// Reads a regular file of at most [`LARGEST`] bytes. A path in a trace may also name something
-/// else, such as a pipe that never ends.
+/// Reads a regular file of at most [`LARGEST`] bytes. Rejects other files, because a path in a
+/// trace may also name a device or a pipe that never ends.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() || about.len() > LARGEST {
@@ -80,8 +80,8 @@ fn build_id(bytes: &[u8]) -> Result<String, Trouble> {
     Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the path of a build id's debug information. A build id of at most two characters, or
-/// with characters other than hexadecimal digits, has no path.
+/// Returns the path of a build id's debug information. `None` if the build id has at most two
+/// characters, or a character that is not a hexadecimal digit.
 fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
     let is_plain = build_id.len() > 2 && build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_plain.then(|| {

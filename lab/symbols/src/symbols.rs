@@ -17,8 +17,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the files of the modules that contain the frames, one after the other. `debug` is the
-    /// folder of debug information, usually [`DEBUG_FOLDER`](crate::DEBUG_FOLDER).
+    /// Finds the source places of the frames. Reads the files of their modules one after the other.
+    /// `debug` is the folder of debug information, usually [`DEBUG_FOLDER`](crate::DEBUG_FOLDER).
     #[must_use]
     pub fn find(modules: &[Module], frames: impl Iterator<Item = Frame>, debug: &Path) -> Self {
         let mut addresses = BTreeMap::<u32, BTreeSet<u64>>::new();

@@ -14,7 +14,7 @@ struct Function {
     name: String,
 }
 
-/// The functions of one file, by address.
+/// The functions of one file, sorted by address.
 pub(crate) struct Table(Vec<Function>);
 
 impl Table {

@@ -1,5 +1,5 @@
-//! Finds names in code that gcc builds on this machine: with debug information, without it, with
-//! debug information in a separate file, and in damaged files.
+//! Tests of the names found in code that gcc builds: with debug information in the program or in a
+//! separate file, and without it. Also tests files that are damaged, of another build or not code.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ __attribute__((noinline)) void outer(unsigned long size) {
 int main() { app::outer(10); return app::kept == nullptr; }
 ";
 
-/// Code in which only `hidden` has a size, and `.other` has no symbol.
+/// Assembly code in which only `hidden` has a size, and `.other` has no symbol.
 const ASSEMBLY: &str = "
 .text
 .globl exported
@@ -41,10 +41,10 @@ last: nop
     ret
 ";
 
-/// Line of `malloc` in the source, and line of the call of `inner`.
+/// Lines in [`SOURCE`] of the calls of `malloc` and of `inner`.
 const LINES: [u32; 2] = [5, 8];
 
-/// A folder with a program, and the addresses of its code.
+/// A built program. `outer` and `call` are the addresses of the function and of its inlined code.
 struct Built {
     folder: tempfile::TempDir,
     module: Module,
@@ -91,8 +91,8 @@ impl Built {
             outer,
             call: outer,
         };
-        // The call is the first instruction of the inlined function, so no decoder is needed to
-        // find it.
+        // The call of `malloc` is the first instruction of the inlined function, so no decoder is
+        // needed to find the call.
         let is_inlined = |address: &u64| built.find(&built.module, *address).len() == 2;
         built.call = (outer..outer + 64).find(is_inlined).expect("inlined code");
         built

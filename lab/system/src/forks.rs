@@ -10,7 +10,7 @@ use heapdrome_schema::Ending;
 /// Time in seconds after which the kernel kills a child, so that a deadlock ends.
 const LONGEST: u32 = 120;
 
-/// Exit status of a child that panicked, or whose parent ended too early.
+/// Exit status of a child that panicked, or whose parent ended before the child's [`limit_life`].
 const PANICKED: u8 = 101;
 
 /// Forked children that have not been collected. Dropping the list kills and collects them.
@@ -106,7 +106,7 @@ fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
     // SAFETY: these system calls have no preconditions.
     unsafe {
         if libc::getppid() != parent {
-            // The parent ended before `limit_life`, so the kernel would not kill this child for it.
+            // The parent ended before `limit_life`, so its end did not kill this child.
             libc::_exit(i32::from(PANICKED));
         }
     }
@@ -119,7 +119,7 @@ fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
 fn wait(child: libc::pid_t) -> io::Result<libc::c_int> {
     loop {
         let mut status = 0;
-        // SAFETY: `status` has room for the answer.
+        // SAFETY: `status` is writable and outlives the call.
         if unsafe { libc::waitpid(child, &raw mut status, 0) } == child {
             return Ok(status);
         }
@@ -181,7 +181,7 @@ mod tests {
         let children = [sleeper(&mut forks), sleeper(&mut forks)];
         drop(forks);
         for child in children {
-            // SAFETY: signal 0 sends nothing.
+            // SAFETY: kill has no preconditions. Signal 0 only checks whether the child exists.
             assert_eq!(unsafe { libc::kill(child, 0) }, -1, "{child} lives");
         }
     }

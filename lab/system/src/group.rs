@@ -32,9 +32,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// Returns the group of this process in the version 1 hierarchy of `controller`, or in the
-    /// version 2 hierarchy, even if that lacks the controller. `None` if the hierarchy is not
-    /// mounted.
+    /// Returns the group of this process in a hierarchy of `version`. In version 1, this is the
+    /// hierarchy of `controller`; in version 2, it is the only one, even if it lacks the
+    /// controller. `None` if the hierarchy is not mounted.
     pub fn of_this_process(version: Version, controller: &str) -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -87,7 +87,7 @@ impl Group {
     }
 
     /// Returns the folders in which groups with `controller` may be created, the nearest first. In
-    /// version 2, a group that contains processes cannot have such subgroups, except the root.
+    /// version 2, these are the groups that enable the controller for their subgroups.
     pub fn parents(&self, controller: &str) -> Vec<PathBuf> {
         let may = |folder: &&Path| {
             self.version == Version::One || lists(folder, "cgroup.subtree_control", controller)
@@ -146,7 +146,7 @@ pub fn quota(version: Version, folder: &Path) -> Option<f64> {
     };
     let mut numbers = both.split_whitespace().map(|word| word.parse::<f64>().ok());
     let (quota, period) = (numbers.next()??, numbers.next()??);
-    // A missing quota is -1 or a word.
+    // Without a quota, the first word is -1 in version 1 and `max` in version 2.
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 

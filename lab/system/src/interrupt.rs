@@ -27,7 +27,7 @@ pub fn flag() -> io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Returns whether the parent process made this process ignore a signal, as nohup does with SIGHUP.
+/// Returns whether this process ignores a signal, as a process under nohup ignores SIGHUP.
 fn is_ignored(signal: i32) -> bool {
     // SAFETY: all-zero bytes are a valid `sigaction`; the next call overwrites them.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };

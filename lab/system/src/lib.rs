@@ -1,6 +1,6 @@
-//! Services of the operating system for the crates of the lab: child processes, this process's
-//! control groups, memory and rights, locks on files, Ctrl-C, and the output conventions of
-//! companion programs.
+//! Services of the operating system for the crates of the lab: child processes, control groups,
+//! memory, clocks, privileges, file locks and signals. Also contains file digests, file errors, and
+//! the output conventions of companion programs.
 
 pub mod child;
 pub mod companion;

@@ -1,4 +1,5 @@
-//! Memory, page faults and clocks of this process and its children, read without allocating.
+//! Memory, page faults and processor time of this process and its children, and the kernel's
+//! clocks. All are read without allocating.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -17,7 +18,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads `/proc/self/status` into a buffer on the stack. Returns zeros if the file is missing.
+    /// Reads `/proc/self/status` into a buffer on the stack. Returns zeros if the file cannot be
+    /// read.
     pub fn read() -> Self {
         let mut buffer = [0_u8; 4096];
         let text = read_file(c"/proc/self/status", &mut buffer);
@@ -29,8 +31,8 @@ impl Memory {
     }
 }
 
-/// Reads the beginning of a file in one `read`, at most the length of the buffer, and returns it.
-/// Returns an empty slice on an error.
+/// Reads the beginning of a file into `buffer` with one `read`, and returns the bytes read. Returns
+/// an empty slice on an error.
 fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: `path` is a `CStr`, so it is readable and ends in a zero byte.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -130,7 +132,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads both clocks.
+    /// Reads the clock of wall time and the process's clock of processor time.
     pub fn now() -> Self {
         Self {
             wall: clock(libc::CLOCK_MONOTONIC),
@@ -148,7 +150,7 @@ impl Moment {
     }
 }
 
-/// Time that has passed.
+/// Elapsed time on the two clocks of a [`Moment`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Elapsed {
     /// Wall time.

@@ -1,4 +1,4 @@
-//! Rights of this process.
+//! Privileges of this process.
 
 /// Returns whether this process runs as root.
 pub fn is_root() -> bool {

@@ -1,4 +1,5 @@
-//! Memory available to this process, from the kernel, control groups and resource limits.
+//! Memory available to this process, given the machine's free memory and the limits of its control
+//! groups and address space.
 
 use std::path::Path;
 
@@ -135,7 +136,8 @@ mod tests {
         assert_eq!(least(&group), Some(Bytes(390)));
     }
 
-    /// A container's group has its path on the host, which may not exist inside the container.
+    /// A container may see its group under the path on the host, which need not exist inside the
+    /// container.
     #[test]
     fn a_container_whose_path_is_not_mounted_reads_the_root() {
         let root = tempfile::tempdir().expect("a temporary folder");

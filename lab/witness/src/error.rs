@@ -61,7 +61,7 @@ pub enum WitnessError {
         /// Error from the operating system.
         source: io::Error,
     },
-    /// The kernel refused another operation.
+    /// Another operation of the witness failed.
     #[error("the witness could not {action}: {source}")]
     System {
         /// The operation that failed, such as `start a thread`.

@@ -2,8 +2,8 @@
 //!
 //! The usual case is a Rust program whose `#[global_allocator]` comes from a crate. Such crates
 //! link only a part of an allocator's interface: the mimalloc crate calls `mi_malloc_aligned` and
-//! never `mi_malloc`. An allocator is therefore recognised by the prefixes of its names, and only
-//! if functions of both kinds exist: one that allocates and one that frees.
+//! never `mi_malloc`. An allocator is therefore recognised by parts of its functions' names, and
+//! only if functions of both kinds exist: one that allocates and one that frees.
 
 /// Naming scheme of the functions of one allocator.
 enum Names {
@@ -38,7 +38,6 @@ const ALLOCATING_PARTS: [&str; 3] = ["8allocate", "15allocate_zeroed", "16alloca
 /// Part of the mangled names of functions that free.
 const FREEING_PART: &str = "10deallocate";
 
-/// Kind of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Allocates,

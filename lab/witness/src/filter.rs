@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Mremap,
     Madvise,
     Brk,
-    /// Call that replaces the program, which is not counted.
+    /// Call that replaces the program. Such a call is not counted.
     Exec,
 }
 

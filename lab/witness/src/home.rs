@@ -29,7 +29,7 @@ const FRESH: &str = "new";
 /// the new folder for one that a killed run left behind.
 const TRIES: u32 = 5;
 
-/// Folder of one run. It contains the library, and one record for each program of each process.
+/// Folder of one run. It contains the library, and the record of each process's current program.
 #[derive(Debug)]
 pub struct Home {
     folder: TempDir,

@@ -81,8 +81,8 @@ pub(crate) fn inspect(pid: i32, library: &Path, objects: &Objects) -> Option<Ins
     })
 }
 
-/// Returns the loaded objects. Linkers and compilers also map object files as data. A file counts
-/// as loaded only if its first segment and its code are mapped at matching addresses.
+/// Returns the loaded objects. Linkers and compilers also map object files as data, so a file
+/// counts as loaded only if its first segment and its code are mapped at matching addresses.
 fn loaded_objects(mapped: &[Mapped], objects: &Objects) -> Vec<Loaded> {
     let first_segment = |map: &Mapped| {
         let object = objects.get(&map.range.path)?;

@@ -52,9 +52,8 @@ impl Expected {
         self.any || self.files.is_empty()
     }
 
-    /// Returns whether a program that was not served for this reason still runs on the entrant. A
-    /// program that cannot load the allocator does not, because it runs identically under every
-    /// entrant.
+    /// Returns whether a program that is unserved for this reason still counts as served. A program
+    /// that can load no allocator does not count, because it runs identically under every entrant.
     fn accepts(&self, reason: UnservedReason) -> bool {
         let alike = [UnservedReason::StaticBinary, UnservedReason::OtherMachine];
         self.any && !alike.contains(&reason)
@@ -231,8 +230,8 @@ impl<'a> Case<'a> {
         } else if program.raised {
             UnservedReason::RaisedRights
         } else if !program.preloaded {
-            // The system's allocator needs no preload. If an exec ended the program before its
-            // inspection, assume that the C library served it.
+            // Some entrants need no preload. If an exec ended the program before its inspection,
+            // assume that such an entrant served it.
             if expected.needs_no_preload() && lead.is_none() {
                 return (None, None);
             }

@@ -165,7 +165,7 @@ fn a_program_that_was_not_entered_has_its_reason() {
         reason(with(|_| ()), &rival),
         Some(UnservedReason::NotLoaded)
     );
-    // Under the system's own allocator, both programs are served.
+    // The system's own allocator serves a program without the preload or with raised rights.
     assert_eq!(
         reason(with(|program| program.preloaded = false), &system()),
         None

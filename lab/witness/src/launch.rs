@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter;
 use crate::{Request, WitnessError};
 
-/// Lock held while a gate exists: the pipe on which a new child waits. Until its exec, a child has
-/// copies of all pipes that existed at the fork. Two children created concurrently could each hold
-/// a copy of the other's gate, so that neither gate would open.
+/// Lock held while a gate exists. A gate is the pipe on which a new child waits. Until its exec, a
+/// child has copies of all pipes that existed at the fork. Two children created concurrently could
+/// each hold a copy of the other's gate, so that neither gate would open.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Everything that the child needs between fork and exec, where it must not allocate.

@@ -12,14 +12,15 @@ use crate::layout::{
     SizeCount,
 };
 
-/// Findings of the counting library in one program.
+/// Findings on the blocks of one program, if every block was followed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Followed {
     /// Maximum number of live bytes at one time.
     pub(crate) peak: u64,
     pub(crate) frees: u64,
     pub(crate) freed_by_others: u64,
-    /// Number of timed calls, their total ticks, and the ticks that timing itself costs per call.
+    /// Number of timed calls, except interrupted ones. `ticks` is the sum of their times, and
+    /// `calibration` is the number of ticks that the timing itself adds to each.
     pub(crate) timed: u64,
     pub(crate) ticks: u64,
     pub(crate) calibration: u64,
@@ -37,11 +38,11 @@ pub(crate) struct Ledger {
     pub(crate) first_malloc: Option<String>,
     /// The object that receives the calls to malloc.
     pub(crate) malloc_to: Option<String>,
-    /// The counts, by the object that served the calls.
+    /// Counts of all calls, one entry for each object that served calls.
     pub(crate) counts: Vec<Counts>,
     /// Whether `operator new` was called.
     pub(crate) operator_new: bool,
-    /// Calls to `operator new`, by the object that served them.
+    /// Counts of the calls to `operator new`, one entry for each object that served such calls.
     pub(crate) news: Vec<Counts>,
     /// Number of calls to C functions that return memory, regardless of the object that served
     /// them.
@@ -157,8 +158,8 @@ pub(crate) fn takes_memory(name: &str) -> bool {
     !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
 }
 
-/// Returns the path of an object in a record. `place` is the object's index plus one; `None` if it
-/// is 0 or the record does not contain it. An empty path stands for `program`.
+/// Returns the path of an object in a record. `place` is the object's index plus one. Returns
+/// `None` if `place` is 0 or the record lacks the object. An empty path stands for `program`.
 fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     let place = usize::try_from(place).ok()?.checked_sub(1);
     let place = place.filter(|&at| at < OBJECTS)?;

@@ -7,8 +7,8 @@ use heapdrome_schema::{Coverage, Entrant, Proof, Unserved, UnservedReason};
 use crate::Report;
 
 /// Adds to the proof of `entrant` the findings of `uncounted`, a run in exactly the environment of
-/// the measured runs. A start script may preload an allocator only if `LD_PRELOAD` is unset. It
-/// does so in measured runs, and not in a counted run.
+/// the measured runs. They show an allocator that a start script preloads only if `LD_PRELOAD` is
+/// unset. In a counted run, the script does not preload it, because `LD_PRELOAD` is always set.
 pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
     match entrant.as_is {
         true => proof.served_by = busiest_server(uncounted).or(proof.served_by.take()),
@@ -29,7 +29,7 @@ fn busiest_server(report: &Report) -> Option<String> {
     busiest.map(|(server, _)| server.to_owned())
 }
 
-/// Adds the unserved programs of `uncounted` that `proof` lacks and that another object than the
+/// Adds the unserved programs of `uncounted` that `proof` lacks and that an object other than the
 /// entrant's served. Lowers the coverage accordingly.
 fn add_displaced(proof: &mut Proof, uncounted: &Report) {
     let known = |part: &&Unserved| {

@@ -208,8 +208,8 @@ fn read_tables<'a>(
 
 type Header = FileHeader64<Endianness>;
 
-/// Symbol table and its names. The names are read in one piece, because reading each one through
-/// the cache would take system calls, and a program may have hundreds of thousands.
+/// Symbol table and its names. The names are read in one piece. Reading each of hundreds of
+/// thousands of names through the cache would take a system call or more.
 struct Symbols<'a> {
     table: SymbolTable<'a, Header, Cache<'a>>,
     names: &'a [u8],
@@ -259,7 +259,7 @@ impl<'a> Symbols<'a> {
 }
 
 /// Returns a map from symbol indices to indices of [`FUNCTIONS`], for the dynamic symbols that are
-/// allocation functions. Records the functions that the file defines in `object`.
+/// allocation functions. Records in `object` those that the file defines.
 fn wanted_symbols(
     symbols: &Symbols,
     endian: Endianness,

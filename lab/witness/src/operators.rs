@@ -41,7 +41,8 @@ pub(crate) struct NewWatch {
     pid: i32,
     address: u64,
     record: Option<File>,
-    /// Number of calls counted at the latest stop.
+    /// Number of calls to C functions that return memory, read from the record at the latest stop.
+    /// `None` if the record could not be read.
     counted: Option<u64>,
     stops: u32,
     found: OwnNew,
@@ -118,7 +119,8 @@ mod breakpoint {
     const ADDRESS: usize = 0;
     const CONTROL: usize = 7;
 
-    /// Bit of DR7 that stops this thread when it executes the address in DR0.
+    /// Bit of DR7 that makes the thread stop when it executes the instruction at the address in
+    /// DR0.
     const EXECUTED: u64 = 1;
 
     fn write(thread: i32, register: usize, value: u64) -> bool {

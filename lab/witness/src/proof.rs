@@ -78,8 +78,8 @@ pub(crate) fn conclude(
     (proof, reports.collect())
 }
 
-/// Classifies the share of the command that the expected library served. `calls` is the number of
-/// calls that it served; `unserved` lists the programs that it did not serve.
+/// Classifies the share of the command that the entrant served. `calls` is the number of calls that
+/// the entrant served; `unserved` lists the programs that it did not serve.
 fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
     if calls == 0 || 1.0 - share < Proof::ENOUGH {

@@ -1,4 +1,4 @@
-//! Request: a command to prove, and its environment.
+//! Request for a proof: the command, its environment, and the entrant that should serve it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use crate::WitnessError;
 use crate::contents::Contents;
 use crate::home::{LIBRARY, speakable};
 
-/// Command to run once under an entrant and watch.
+/// Command that the witness runs once under an entrant.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program and its arguments.
@@ -42,7 +42,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Creates a request without an allocator, for tests.
+    /// Creates a request for the system's allocator, for tests.
     #[cfg(test)]
     pub(crate) fn of_system(command: &[&str]) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Request {
         name.as_bytes().contains(&b'/').then(|| base.join(path))
     }
 
-    /// Returns a hash of everything that a proof of this request depends on. `known` caches the
+    /// Returns a hash of the inputs on which a proof of this request depends. `known` caches the
     /// hashes of files.
     pub(crate) fn key(&self, known: &Contents) -> Result<String, WitnessError> {
         let mut hash = Sha256::new();

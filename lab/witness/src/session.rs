@@ -45,8 +45,8 @@ pub struct Report {
     pub proof: Proof,
     /// Ending of the command itself; `TimedOut` if the watchdog killed the tree after the timeout.
     pub ending: Ending,
-    /// Every program of every process, in the order in which they ended. Omits forked children that
-    /// only executed another program, and programs that were killed before the library was loaded.
+    /// Programs of all processes, in the order in which they ended. Omits forked children that only
+    /// executed another program, and programs that were killed before the library was loaded.
     pub images: Vec<ImageReport>,
     /// The findings from following every block, if requested.
     pub evidence: Option<Evidence>,
@@ -83,9 +83,9 @@ impl Witness {
         })
     }
 
-    /// Returns a hash of everything that a proof depends on: libraries, executable, command,
-    /// working folder, path of standard input, environment and this witness. A different key makes
-    /// a proof invalid.
+    /// Returns a hash of the libraries, executable, command, working folder, path of standard
+    /// input, environment and this witness. Omits variables that [`crate::is_bookkeeping`] accepts.
+    /// A proof with a different key is invalid.
     ///
     /// # Errors
     /// Returns an error if the command or a library cannot be found or read.
@@ -198,7 +198,8 @@ fn join(tracer: JoinHandle<Result<Report, WitnessError>>) -> Result<Report, Witn
     })
 }
 
-/// State of the tracing thread; ptrace binds the whole run to one thread.
+/// State of the tracing thread. The whole run needs one thread, because only the thread that
+/// attached to a process can trace it.
 struct Run {
     launch: Launch,
     tree: Tree,
@@ -216,7 +217,7 @@ impl Run {
             self.tree.begin(pid);
             Ok(())
         })?;
-        // The send cannot fail, because `Witness::begin` holds the receiver until it has received
+        // The send cannot fail, because `Witness::launch` holds the receiver until it has received
         // the ID.
         let _ = started.send(child.pid);
         let ending = tracer::follow(child.pid, &mut self.tree, &self.watch);

@@ -30,7 +30,7 @@ pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
 
 /// Follows the tree until all its processes have ended. Returns the ending of the process `leader`,
 /// or [`Ending::TimedOut`] if the watchdog killed the tree after the timeout. Returns an error
-/// after an interrupt.
+/// after an interrupt, or if the kernel refuses to wait.
 pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Ending, WitnessError> {
     let mut ending = None;
     while let Some((pid, code, status)) = next_event()? {

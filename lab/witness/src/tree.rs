@@ -31,8 +31,8 @@ pub(crate) struct Image {
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,
-    /// Processor time in nanoseconds. While the image runs: the process's CPU clock when the image
-    /// began.
+    /// Processor time in nanoseconds. While the image runs, this is instead the reading of the
+    /// process's CPU clock when the image began.
     pub(crate) cpu: u64,
     pub(crate) ledger: Option<Ledger>,
     pub(crate) inspection: Option<Inspection>,
@@ -136,7 +136,7 @@ impl Tree {
         watch.is_some_and(|watch| watch.stopped(&record))
     }
 
-    /// Enables the count of huge pages in each process that ends.
+    /// Enables counting of huge pages in each process that ends.
     pub(crate) fn follow_blocks(&mut self) {
         self.follows = true;
     }
@@ -151,8 +151,8 @@ impl Tree {
         let Some(image) = process.and_then(|process| process.image.as_mut()) else {
             return;
         };
-        // A forked child that executes a program at once still has its parent's memory. That memory
-        // is counted when the parent ends.
+        // Skip a forked child that executes a program. It usually still has its parent's memory,
+        // which is counted when the parent ends.
         if filter::is_exec(message) && image.origin.is_none() {
             image.huge = huge_pages(owner).unwrap_or(0);
         }
@@ -268,8 +268,8 @@ impl Tree {
         }
     }
 
-    /// Inspects a process whose first or last thread is about to end, which is the last chance to
-    /// read its memory. Ignores other threads.
+    /// Inspects a process whose first or last thread is about to end, because its memory cannot be
+    /// read later. Ignores other threads.
     pub(crate) fn exiting(&mut self, thread: i32) {
         let Some(&owner) = self.owners.get(&thread) else {
             return;
@@ -321,8 +321,8 @@ impl Tree {
 }
 
 /// Makes a program that has just been loaded stop at its own `operator new`, if it has one and also
-/// calls malloc. In a program that never calls malloc, or defines malloc itself, the bindings
-/// already show which object serves it.
+/// calls malloc. If a program never calls malloc, or defines malloc itself, the bindings already
+/// show which object serves the program.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);
@@ -331,7 +331,7 @@ fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
 }
 
 /// Returns the number of bytes of a process in anonymous huge pages; `None` if the kernel does not
-/// tell.
+/// report it.
 fn huge_pages(pid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text
@@ -342,7 +342,7 @@ fn huge_pages(pid: i32) -> Option<u64> {
 }
 
 /// Returns the processor time of all threads that a process has had, in nanoseconds; `None` if the
-/// kernel does not tell.
+/// kernel does not report it.
 fn cpu_clock(pid: i32) -> Option<u64> {
     const SCHEDULER_TIME: i32 = 2;
     let clock = (!pid << 3) | SCHEDULER_TIME;

@@ -16,11 +16,11 @@ const STEP: Duration = Duration::from_millis(20);
 /// Time for which other processes may outlive the command.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Timeout or interrupt for which the watchdog killed a tree.
+/// Reason why the watchdog killed a tree before the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Neither. The watchdog may still have killed the tree of a dropped session, or processes that
-    /// outlived the command.
+    /// No timeout or interrupt. The watchdog may still have killed the tree of a dropped session,
+    /// or processes that outlived the command.
     None,
     /// The tree ran out of time.
     Time,
@@ -82,7 +82,7 @@ impl Watch {
         state.finished || state.leader_ended.is_some()
     }
 
-    /// Records that the whole tree ended.
+    /// Records that the tracer has ended, with or without an error.
     pub(crate) fn finished(&self) {
         self.state().finished = true;
         self.changed.notify_all();

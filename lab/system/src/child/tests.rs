@@ -15,7 +15,7 @@ fn shell(folder: &Path, end: &str) -> Child {
         .expect("a shell starts")
 }
 
-/// Returns the process id of the shell's child.
+/// Waits until the shell has started its child, and returns the child's process id.
 fn child_in(folder: &Path) -> libc::pid_t {
     let started = Instant::now();
     loop {

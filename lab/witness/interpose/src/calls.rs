@@ -17,7 +17,8 @@ pub enum Size {
 pub enum Deed {
     /// Returns a new block.
     Makes(Size),
-    /// Stores the address of a new block at the address in the first argument, and returns 0.
+    /// Stores the address of a new block at the address in the first argument and returns 0, or
+    /// fails and returns an error number.
     Stores(Size),
     /// Frees the block in the first argument.
     Frees,
@@ -47,7 +48,8 @@ pub const fn deed(index: usize) -> Deed {
 pub struct Call {
     /// First three argument registers. A function may use fewer.
     pub arguments: [usize; 3],
-    /// The slot of the function. In a timed call, its address plus [`TIMED`](crate::slots::TIMED).
+    /// The slot of the function. In a timed call, this is its address plus
+    /// [`TIMED`](crate::slots::TIMED), or plus twice that for a large block.
     pub slot: *const Slot,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the processor's counter, if the calling thread may.
+//! Reads the processor's counter if the calling thread may, and calibrates the timing of calls.
 //!
 //! `prctl` can forbid a thread to read the processor's counter: the next reading then raises
 //! SIGSEGV. New threads and child processes inherit the prohibition. So each thread asks the kernel
@@ -11,7 +11,7 @@ use crate::own::{control, is_sandboxed};
 use crate::system;
 use crate::thread::thread;
 
-/// Whether a thread may read the processor's counter: the value of
+/// Right of a thread to read the processor's counter, as stored in
 /// [`Thread::clock`](crate::thread::Thread).
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -47,8 +47,8 @@ fn find() -> bool {
 }
 
 /// Records whether the calling thread may read the counter. A thread that is about to lose the
-/// right records it beforehand. A thread without the right stamps its calls with the collector's
-/// latest beat, so the collector may have to repair their order.
+/// right records the loss beforehand. A thread without the right stamps its calls with the
+/// collector's latest beat, so the collector may have to repair the order of the calls.
 pub fn set(may_read: bool) {
     let right = if may_read {
         Right::Granted
@@ -60,7 +60,7 @@ pub fn set(may_read: bool) {
 }
 
 /// Makes the calling thread ask the kernel again before its next reading. Called after a child of
-/// vfork ran as this thread and may have changed its own right.
+/// vfork, because it uses this thread's memory and may have recorded its own right there.
 pub fn ask_again() {
     thread().clock.set(Right::Unknown as u32);
 }
@@ -79,7 +79,7 @@ pub fn clock() -> u64 {
 /// try.
 const FIRST_TRIES: usize = 127;
 
-/// Number of tries of which [`calibrate`] takes the mean.
+/// Number of further tries. [`calibrate`] returns the mean of those that were not interrupted.
 const TRIES: u64 = 1024;
 
 /// Multiple of the 90th percentile of the first tries above which a try counts as interrupted. The
@@ -90,8 +90,8 @@ const INTERRUPTED: u64 = 4;
 /// uninterrupted tries with a function that does nothing. Returns 0 if the calling thread may not
 /// read the counter.
 ///
-/// Some processors' counters advance in steps as long as a try. So the median or the minimum of all
-/// tries would be wrong by a part of a step in every call.
+/// The counters of some processors advance in steps of about the duration of a try. The median or
+/// the minimum of all tries would then be wrong by a part of a step in every call.
 pub fn calibrate() -> u64 {
     if !may_read() {
         return 0;

@@ -1,4 +1,5 @@
-//! Reads the collector's settings for the recording, and counts events that could not be recorded.
+//! Reads the collector's settings for the recording, and counts blocks and stacks that cannot be
+//! recorded.
 
 use core::sync::atomic::Ordering;
 
@@ -20,7 +21,7 @@ pub fn stack_bytes() -> u64 {
     control().map_or(0, |control| control.stack_bytes.load(Ordering::Relaxed))
 }
 
-/// Returns the minimum ticks of a timed call that counts as interrupted.
+/// Returns the minimum duration, in ticks, of a timed call that counts as interrupted.
 #[inline]
 pub fn interrupted() -> u64 {
     // Relaxed: the word does not change after the command has started.

@@ -8,7 +8,7 @@
 //! to malloc. Each thread remembers the stack pointer, return address and function of its latest
 //! counted entry. The second entry point sees the same stack pointer and return address, but
 //! another function of the same object, and does not count the call. A loop that repeats a call
-//! from one place also repeats both values, but enters the same function.
+//! from one place also repeats both values, but enters the same function, and is counted.
 
 use core::mem::offset_of;
 
@@ -39,8 +39,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
-// second`.
+// Adds to the counter the requested bytes, which the macro's arguments describe. For calloc, they
+// are `first times second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -51,7 +51,8 @@ macro_rules! requested {
     (second times third) => { add_bytes!("mov r8, rsi" "imul r8, rdx" "jo 3f") };
 }
 
-// Code that tests the caller of an entry point, whose slot is in r11, and counts the call.
+// Defines code that tests the caller of an entry point, and counts the call unless the serving
+// object made it. The slot is in r11.
 #[cfg(target_arch = "x86_64")]
 macro_rules! testing {
     ($function:ident, $($bytes:ident)+) => {
@@ -113,8 +114,8 @@ macro_rules! add_bytes {
     };
 }
 
-// Adds to the counter the number of bytes that the arguments request: for calloc, `first times
-// second`.
+// Adds to the counter the requested bytes, which the macro's arguments describe. For calloc, they
+// are `first times second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -125,7 +126,8 @@ macro_rules! requested {
     (second times third) => { add_bytes!("umulh x12, x1, x2" "cbnz x12, 3f" "mul x12, x1, x2") };
 }
 
-// Code that tests the caller of an entry point, whose slot is in x16, and counts the call.
+// Defines code that tests the caller of an entry point, and counts the call unless the serving
+// object made it. The slot is in x16.
 #[cfg(target_arch = "aarch64")]
 macro_rules! testing {
     ($function:ident, $($bytes:ident)+) => {

@@ -113,7 +113,7 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
 /// none.
 ///
 /// # Safety
-/// `tables` are the tables of an object that is still loaded.
+/// `tables` are the tables of a loaded object, which is not unloaded during the call.
 pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
     // SAFETY: by this function's contract the tables belong to a loaded object. Each branch reads a
     // hash table whose address was found.
@@ -130,9 +130,9 @@ pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
     if symbol.info & 15 != INDIRECT_FUNCTION {
         return Some(address);
     }
-    // SAFETY: a symbol of this type names a function that returns an address. On x86-64 it has no
-    // arguments. An aarch64 function may have arguments that the loader passes, and would find
-    // undefined values here.
+    // SAFETY: a symbol of this type names a resolver, a function that returns an address. On x86-64
+    // it has no arguments. On aarch64 the loader passes arguments; a resolver that reads them would
+    // find undefined values here.
     let choose: extern "C" fn() -> usize = unsafe { core::mem::transmute(address) };
     Some(choose())
 }
@@ -210,8 +210,8 @@ unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// Returns the symbol at `index` if it defines `name` for other objects, and whether only programs
-/// that were linked against an old version of the object may use it.
+/// Returns the symbol at `index` if it defines `name` for other objects. Also returns whether only
+/// programs that were linked against an old version of the object may use the symbol.
 ///
 /// # Safety
 /// `index` is within the tables of a loaded object.

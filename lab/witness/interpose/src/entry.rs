@@ -1,15 +1,16 @@
-//! The entry points.
+//! Entry points: the functions of the allocation ABI that programs call.
 //!
-//! Each entry point jumps to the code that its slot names. Until the first call, that code finds
-//! the function that serves the calls. Afterwards it [tests the caller](crate::counting), or, if
-//! glibc serves the calls and they are recorded, is the passage that records them.
+//! Each entry point jumps to the code whose address is in its slot. Until the first call, that code
+//! finds the function that serves the calls. Afterwards the code [tests the
+//! caller](crate::counting). If glibc serves the calls and they are recorded, the code is instead
+//! the passage that records them.
 
 use core::mem::offset_of;
 
 use crate::resolve::resolve_slot;
 use crate::slots::{SLOT_BYTES, SLOTS, Slot};
 
-// An entry point: jumps to the code that its slot names, with the slot in r11.
+// Defines an entry point, which jumps to its slot's code with the slot in r11.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entry {
     ($index:expr, $name:literal, $function:ident) => {
@@ -28,7 +29,8 @@ macro_rules! entry {
     };
 }
 
-/// Finds the function that serves the first call to an entry point, whose slot is in r11.
+/// Finds the function that serves an entry point, and jumps to the slot's new code. The slot is in
+/// r11.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(export_name = "heapdrome_unresolved")]
 #[unsafe(naked)]
@@ -57,7 +59,7 @@ unsafe extern "C" fn unresolved() {
     )
 }
 
-// An entry point: jumps to the code that its slot names, with the slot in x16.
+// Defines an entry point, which jumps to its slot's code with the slot in x16.
 #[cfg(target_arch = "aarch64")]
 macro_rules! entry {
     ($index:expr, $name:literal, $function:ident) => {
@@ -79,7 +81,8 @@ macro_rules! entry {
     };
 }
 
-/// Finds the function that serves the first call to an entry point, whose slot is in x16.
+/// Finds the function that serves an entry point, and jumps to the slot's new code. The slot is in
+/// x16.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(export_name = "heapdrome_unresolved")]
 #[unsafe(naked)]

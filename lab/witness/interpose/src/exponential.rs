@@ -14,8 +14,8 @@ pub fn random(state: &mut u64) -> u64 {
 
 /// Returns the number of whole bytes before the next point, from 64 random bits.
 ///
-/// A distance is exponentially distributed with this mean. A point falls into a request of `size`
-/// bytes if the returned number is less than `size`. The probability of that is
+/// The distance is exponentially distributed with the mean `mean`. A point falls into a request of
+/// `size` bytes if the returned number is less than `size`. The probability of that is
 /// `1 - exp(-size / mean)`.
 pub fn distance(bits: u64, mean: f64) -> u64 {
     // A multiple of 2^-53 in (0, 1].

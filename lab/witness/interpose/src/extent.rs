@@ -89,7 +89,8 @@ fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
     });
 }
 
-/// Maximum number of bytes that are kept of a line. Lines that name stacks are shorter.
+/// Maximum number of bytes that are kept of a line of `/proc/self/maps`. Lines that name stacks are
+/// shorter.
 const LINE: usize = 128;
 
 fn extent_of(line: &[u8]) -> Option<Extent> {
@@ -112,11 +113,11 @@ fn number(digits: &[u8]) -> Option<usize> {
     })
 }
 
-/// Number of bytes that one system call reads. Small, because the calling thread may have a small
-/// stack.
+/// Maximum number of bytes that one system call reads. Small, because the calling thread may have a
+/// small stack.
 const BUFFER: usize = 512;
 
-/// Reads `/proc/self/maps` part by part.
+/// Reads `/proc/self/maps`, and calls `visit` with each part.
 pub fn read_maps(mut visit: impl FnMut(&[u8])) {
     let mut buffer = [0_u8; BUFFER];
     // SAFETY: the path ends with a zero.

@@ -39,7 +39,8 @@ unsafe extern "C" fn new_aligned(size: usize, align: usize) -> *mut c_void {
     or_abort(unsafe { memalign(align, size.max(1)) })
 }
 
-/// Returns a block, or aborts if there is none. No C++ runtime is loaded, so nothing can be thrown.
+/// Returns `pointer`, or aborts if it is null. No C++ runtime is loaded that could throw an
+/// exception.
 fn or_abort(pointer: *mut c_void) -> *mut c_void {
     if pointer.is_null() {
         // SAFETY: abort has no precondition.

@@ -31,8 +31,8 @@ static KEPT: Kept = Kept {
     state: AtomicU32::new(EMPTY),
 };
 
-/// Writes the path of a file in this library's folder, with a zero at its end. Returns `None` if
-/// the folder is unknown or the path too long.
+/// Writes the path of a file in this library's folder to `path`, with a zero at its end. Returns
+/// `None` if the folder is unknown or the path too long.
 fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
     let state = &KEPT.state;
     // Acquire: pairs with the release below, so the path and its length are visible.
@@ -112,8 +112,8 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
 }
 
 /// Writes a new file into this library's folder. `write` calls the function that it receives with
-/// each part of the contents. Removes the file if the process's limit or a full disk would truncate
-/// it.
+/// each part of the contents. Removes the file if the process's limit on file sizes or a full disk
+/// would truncate it.
 pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     let mut path = [0_u8; PATH_BYTES];
     if beside(name, &mut path).is_none() {
@@ -144,8 +144,8 @@ pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     }
 }
 
-/// Returns whether a file of this length exceeds the process's limit. Creating it would send a
-/// signal that kills the process.
+/// Returns whether a file of this length exceeds the process's limit on file sizes. Writing such a
+/// file would send a signal that kills the process.
 fn exceeds_limit(length: usize) -> bool {
     const FILE_SIZE: c_int = 1;
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
@@ -220,7 +220,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Returns the name of a file that belongs to a program of a process.
+    /// Returns the name of a file that belongs to the program `image` of the process `pid`.
     pub fn new(prefix: &str, pid: u32, image: u64) -> Self {
         let (bytes, length) = ([0; 64], 0);
         let mut name = Self { bytes, length };
@@ -231,7 +231,7 @@ impl Name {
         name
     }
 
-    /// Appends a number, to distinguish several such files.
+    /// Appends a number, to distinguish several files of one program.
     pub fn and(mut self, number: u32) -> Self {
         self.add(b"-");
         self.add(decimal(number.into(), &mut [0; 20]));

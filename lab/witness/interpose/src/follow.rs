@@ -1,9 +1,9 @@
 //! Follows blocks, in the second mode of the library: every counted call runs through [`follow`],
 //! except calls to the C++ runtime, which calls malloc.
 //!
-//! Sizes, live bytes and the freeing thread are counted, and each call is timed. The call adds a
-//! frame to the stack. Assembly describes the frame to the unwinder, so exceptions of `operator
-//! new` can pass it. errno keeps the value of the called function.
+//! Counts sizes, live bytes and blocks that another thread frees, and times each call. The call
+//! adds a frame to the stack. Assembly describes the frame to the unwinder, so exceptions of
+//! `operator new` can pass it. errno keeps the value that the called function sets.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -137,9 +137,9 @@ fn note(address: usize, size: u64) {
     live(address, Block { size, thread });
 }
 
-/// Counts a block as live. The sum of live bytes is signed, because it may become negative in a
-/// forked child. If another thread forks between the two steps below, the child's table has a block
-/// that its sum lacks.
+/// Counts a block as live. If another thread forks between the two steps below, the child's table
+/// has a block that its sum of live bytes lacks. The sum is signed, because it may become negative
+/// when the child frees that block.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {
@@ -167,7 +167,8 @@ fn forget(address: usize) -> Option<Block> {
     Some(block)
 }
 
-/// Returns whether another thread than the calling one made a block.
+/// Returns whether a thread other than the calling one requested a block. Compares only the lowest
+/// 8 bits of the threads' numbers, so some threads count as the same one.
 fn is_of_another(block: Block) -> bool {
     block.thread != number(thread()) as u8
 }

@@ -139,7 +139,7 @@ pub fn forbids_counter() -> bool {
     const PR_TSC_SIGSEGV: u32 = 2;
     let mut found = 0_u32;
     let target = (&raw mut found) as usize;
-    // SAFETY: the kernel writes an int to the target.
+    // SAFETY: the kernel writes an int to `found`, which outlives the call.
     unsafe { call(number::PRCTL, [PR_GET_TSC, target, 0, 0, 0, 0]) };
     found == PR_TSC_SIGSEGV
 }
@@ -175,12 +175,12 @@ pub fn close(file: c_int) {
 /// Reads bytes of a file. Returns the number of bytes read, or a negative error number.
 pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
     let (start, length) = (bytes.as_mut_ptr() as usize, bytes.len());
-    // SAFETY: the kernel writes only to the bytes.
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which is borrowed mutably.
     unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Copies parts of this process's memory that might be unmapped. Returns the number of bytes before
-/// the first unmapped part. A part consists of an address and a length.
+/// Copies parts of this process's memory that might be unmapped to `target`. Returns the number of
+/// bytes before the first unmapped part. A part consists of an address and a length.
 ///
 /// # Safety
 /// The target has room for the bytes of all parts.
@@ -198,7 +198,7 @@ pub unsafe fn copy(target: *mut u8, parts: &[[usize; 2]]) -> usize {
 /// Writes bytes to a file. Returns the number of bytes written, or a negative error number.
 pub fn write(file: c_int, bytes: &[u8]) -> isize {
     let (start, length) = (bytes.as_ptr() as usize, bytes.len());
-    // SAFETY: the kernel only reads the bytes.
+    // SAFETY: the kernel only reads `bytes`, which is valid for its length.
     unsafe { call(number::WRITE, [file as usize, start, length, 0, 0, 0]) }
 }
 
@@ -216,7 +216,7 @@ pub unsafe fn readlink(path: *const c_char, target: *mut u8, length: usize) -> i
 pub fn limits(resource: c_int) -> Option<[u64; 2]> {
     let mut limits = [0_u64; 2];
     let (resource, old) = (resource as usize, limits.as_mut_ptr() as usize);
-    // SAFETY: there is room for both limits, and the call sets none.
+    // SAFETY: `limits` has room for both values that the kernel writes, and the call sets no limit.
     let result = unsafe { call(number::PRLIMIT, [0, resource, 0, old, 0, 0]) };
     (!is_error(result)).then_some(limits)
 }
@@ -254,9 +254,9 @@ pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
 /// Unmaps a mapping.
 ///
 /// # Safety
-/// Nothing refers to the memory any longer.
+/// This library has mapped the memory with this length, and nothing refers to it any longer.
 pub unsafe fn unmap(address: *mut c_void, length: usize) {
-    // SAFETY: by contract, no code refers to the memory any longer.
+    // SAFETY: by contract, this library has mapped the memory, and nothing refers to it any longer.
     unsafe { call(number::MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
@@ -291,7 +291,7 @@ pub fn parent() -> u32 {
     unsafe { call(number::GETPPID, [0; 6]) as u32 }
 }
 
-/// Returns whether two processes share their memory; false if the kernel does not say.
+/// Returns whether two processes share their memory; false if the kernel does not report it.
 pub fn share_memory(one: u32, other: u32) -> bool {
     const KCMP_VM: usize = 1;
     // SAFETY: the call touches no memory.
@@ -322,13 +322,14 @@ pub fn lacks_thread(pid: u32, tid: u32) -> bool {
     unsafe { call(number::TGKILL, [pid, tid, 0, 0, 0, 0]) == -ESRCH }
 }
 
-/// Returns the processor time of this process in nanoseconds; 0 if the kernel does not say.
+/// Returns the processor time of this process in nanoseconds; 0 if the kernel does not report it.
 pub fn processor_time() -> u64 {
     const CLOCK_PROCESS_CPUTIME_ID: usize = 2;
     clock(CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Returns the processor time of the calling thread in nanoseconds.
+/// Returns the processor time of the calling thread in nanoseconds; 0 if the kernel does not report
+/// it.
 pub fn thread_time() -> u64 {
     const CLOCK_THREAD_CPUTIME_ID: usize = 3;
     clock(CLOCK_THREAD_CPUTIME_ID)
@@ -337,7 +338,7 @@ pub fn thread_time() -> u64 {
 fn clock(clock: usize) -> u64 {
     let mut time = [0_u64; 2];
     let target = (&raw mut time) as usize;
-    // SAFETY: the kernel writes two words to the target.
+    // SAFETY: the kernel writes two words to `time`, which outlives the call.
     unsafe { call(number::CLOCK_GETTIME, [clock, target, 0, 0, 0, 0]) };
     time[0] * 1_000_000_000 + time[1]
 }
@@ -351,7 +352,7 @@ pub fn yield_to_others() {
 /// Sleeps for this many nanoseconds, which must be less than a second.
 pub fn sleep(nanoseconds: u64) {
     let time = [0, nanoseconds];
-    // SAFETY: the kernel reads two words and writes none.
+    // SAFETY: the kernel reads the two words of `time` and writes nothing.
     unsafe { call(number::NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
@@ -361,7 +362,8 @@ pub fn block_signals(signals: u64) -> u64 {
     let mut before = 0_u64;
     let (new, old) = ((&raw const signals) as usize, (&raw mut before) as usize);
     let arguments = [SET, new, old, size_of::<u64>(), 0, 0];
-    // SAFETY: the kernel reads one word and writes another.
+    // SAFETY: the kernel reads `signals` and writes `before`, which outlive the call. Both are one
+    // word long, as the last argument says.
     unsafe { call(number::SIGPROCMASK, arguments) };
     before
 }

@@ -1,12 +1,12 @@
 //! Remembers the addresses of large blocks, so that the calls that free them are timed.
 //!
-//! Each address has one place, which the latest large block at it takes. A block that has lost its
-//! place is freed like a small one.
+//! Addresses with the same hash share one place, which holds only the latest large block. The free
+//! of a block that has lost its place is treated like that of a small block.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Minimum size of a large block in bytes. Every call that requests or frees one is timed: these
-/// calls are rare, and much slower than others.
+/// Minimum size of a large block in bytes. If every call is recorded, each call that requests one
+/// or frees a remembered one is timed, because these calls are rare and much slower than others.
 pub const LARGE: u64 = 64 << 10;
 
 /// Minimum size of a huge block in bytes. A call that makes or frees one may take longer than an
@@ -21,7 +21,7 @@ pub const SHIFT: u32 = 23;
 
 const PLACES: usize = 1 << (u32::BITS - SHIFT);
 
-/// No address. It differs from 0, which `free` often gets.
+/// Content of an empty place. Differs from 0, because `free` often gets a null pointer.
 const NONE: usize = 1;
 
 /// Addresses of large blocks. Assembly reads them.
@@ -36,8 +36,8 @@ fn place(address: usize) -> usize {
 
 /// Remembers a large block of this size.
 pub fn set(address: usize, size: u64) {
-    // Relaxed: the program hands the block from one thread to another. A stale address only makes
-    // a free count as that of a large block.
+    // Relaxed: the program's own synchronisation orders this store before a free by another thread.
+    // A stale address only makes a free count as that of a large block.
     PLACES_OF_LARGE[place(address)].store(address, Ordering::Relaxed);
     if size >= HUGE {
         PLACES_OF_HUGE[place(address)].store(address, Ordering::Relaxed);

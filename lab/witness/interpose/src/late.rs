@@ -82,7 +82,8 @@ unsafe fn describe(object: &LinkMap) -> Option<ObjectInfo> {
     if object.base == 0 || !kernel::is_mapped(object.base) {
         return None;
     }
-    // SAFETY: the page is mapped, and the loader maps objects as readable.
+    // SAFETY: the page is mapped, and stays mapped because the process has one thread. The loader
+    // maps objects as readable.
     let header = unsafe { &*header };
     (header.magic == MAGIC).then(|| ObjectInfo {
         base: object.base,

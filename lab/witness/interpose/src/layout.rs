@@ -13,7 +13,7 @@ pub const OBJECTS: usize = 8;
 /// Bytes for an object's path, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
-/// The allocation ABI of C and C++, in the order of [`Record::functions`].
+/// Functions of the allocation ABI of C and C++, in the order of [`Record::functions`].
 pub const FUNCTIONS: [&str; 34] = [
     "malloc",
     "calloc",
@@ -64,7 +64,8 @@ pub const MALLOC: usize = 0;
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Number of calls that were passed on, except calls that the serving object made itself.
+    /// Number of calls that were passed on. Calls by the serving object itself count only if that
+    /// object is glibc.
     pub calls: u64,
     /// Number of bytes that these calls requested. A request of 2^47 bytes or more, which exceeds
     /// every address space, is not added.
@@ -97,7 +98,7 @@ pub struct OwnCalls {
 /// Findings on all blocks, if they are followed.
 #[repr(C)]
 pub struct Followed {
-    /// Live bytes now.
+    /// Number of live bytes.
     pub live: AtomicI64,
     /// Maximum number of live bytes at one time.
     pub peak: AtomicI64,

@@ -5,8 +5,8 @@
 //! thread can own the address in the meantime. Operations are atomic only because neighbouring
 //! blocks share a word. A forked child inherits the bits with the blocks.
 //!
-//! Most frees are of blocks without a mark. A filter of one byte for many addresses shows that
-//! without a look at the bits, which lie in as many cache lines as the blocks.
+//! Most freed blocks have no mark. A filter with one byte for many addresses usually shows this
+//! without reading the bits, which lie in as many cache lines as the blocks.
 //!
 //! A mark only shows that a block is recorded, because the collector knows its size and thread.
 //! [`crate::shadow`] keeps both for every block, in 32 times as many bits. A recording must not
@@ -20,7 +20,7 @@ use crate::kernel;
 use crate::own::is_sandboxed;
 use crate::system;
 
-/// Binary logarithm of the bytes that share a bit. Every block begins at a multiple of 8.
+/// Binary logarithm of the bytes that share a bit. Allocators align blocks to at least 8 bytes.
 pub const GRANULE_BITS: u32 = 3;
 
 /// Binary logarithm of the bytes that share a chunk of bits. A chunk is mapped when its first bit
@@ -41,13 +41,13 @@ pub const FACTOR: u32 = 0x61c8_8647;
 /// Number of bits by which the product of 32 bits is shifted to find the byte.
 pub const SHIFT: u32 = 20;
 
-/// Numbers of marked addresses that share each byte. A number of 255 stays, because its true value
-/// may be larger.
+/// Number of marked addresses that share a byte, for each byte. A number of 255 stays, because its
+/// true value may be larger.
 pub static FILTER: [AtomicU8; 1 << (u32::BITS - SHIFT)] =
     [const { AtomicU8::new(0) }; 1 << (u32::BITS - SHIFT)];
 
-/// The chunks by address, each null until one of its bits is set. Mapped by [`begin`], which
-/// precedes every look-up.
+/// The chunks, indexed by address; each is null until one of its bits is set. The directory itself
+/// is null until [`begin`] maps it.
 pub static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
 /// Maps the directory, and returns whether that succeeded.
@@ -94,7 +94,7 @@ pub fn set(address: usize) -> bool {
     true
 }
 
-/// Changes the number of marked addresses that share the filter's byte of an address.
+/// Adds `by` to the number of marked addresses that share an address's byte of the filter.
 fn change_filter(address: usize, by: i8) {
     let place = (address as u32).wrapping_mul(FACTOR) >> SHIFT;
     let change = |number: u8| (number != u8::MAX).then(|| number.saturating_add_signed(by));

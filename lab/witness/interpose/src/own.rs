@@ -15,7 +15,7 @@ use crate::thread::thread;
 #[repr(C)]
 pub struct Own {
     /// ID of this process; 0 in a child that was forked without running handlers, until it gets a
-    /// ring. A child of vfork has another ID, but its parent's memory.
+    /// ring. A child of vfork sees its parent's ID here, because it uses the parent's memory.
     pid: AtomicU32,
     /// [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     state: AtomicU32,
@@ -31,13 +31,13 @@ pub struct Own {
     pub mapped: AtomicU32,
 }
 
-/// State in which this process has no image yet.
+/// State in which no thread of this process has had a ring.
 pub const NEW: u32 = 0;
 /// State in which only one thread of this process has had a ring.
 pub const ALONE: u32 = 1;
 
 impl Own {
-    /// Returns the state of the process: see [`state`].
+    /// Returns [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     #[inline]
     pub fn state(&self) -> u32 {
         // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
@@ -56,34 +56,37 @@ impl Own {
     }
 }
 
-/// The page that holds an [`Own`]; null until a function is bound.
+/// The page that holds an [`Own`]; null until [`begin`](crate::rings::begin) has mapped it.
 pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
-/// Memory that all recorded processes share; null until a function is bound.
+/// Memory that all recorded processes share; null until [`begin`](crate::rings::begin) has mapped
+/// it.
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// Image of this process; in a forked child, the parent's image until the child begins its own.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
-/// Namespace of this process: see [`Ring::namespace`].
+/// PID namespace of this process: see [`Ring::namespace`].
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
-/// Parent of this process: see [`Ring::parent`].
+/// Image from which this process was forked: see [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
 /// Whether a sandbox may forbid system calls of this process. See [`is_sandboxed`].
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Whether recording is over, so that no thread gets a ring.
 pub static OVER: AtomicBool = AtomicBool::new(false);
 
-/// Returns the state that a forked child does not inherit; `None` until a function is bound.
+/// Returns the state that a forked child does not inherit; `None` until
+/// [`begin`](crate::rings::begin) has mapped it.
 pub fn own() -> Option<&'static Own> {
     // SAFETY: once set, the page stays mapped, and all its fields are atomics.
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the memory that all recorded processes share; `None` until a function is bound.
+/// Returns the memory that all recorded processes share; `None` until
+/// [`begin`](crate::rings::begin) has mapped it.
 pub fn control() -> Option<&'static Control> {
     // SAFETY: once set, the mapping stays, and all its fields are atomics.
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the state of the process, as [`Own::state`] describes it.
+/// Returns [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
 #[inline]
 pub fn state() -> u32 {
     own().map_or(NEW, Own::state)
@@ -94,7 +97,7 @@ pub fn state() -> u32 {
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
-    // SAFETY: the path ends with a zero, and the name has the room that is given.
+    // SAFETY: the path ends with a zero, and `name` has room for `name.len()` bytes.
     let length = unsafe { kernel::readlink(path, name.as_mut_ptr(), name.len()) };
     let digits = name
         .iter()
@@ -140,7 +143,7 @@ pub fn begin_image() {
 }
 
 /// Records the ID of this process if a system call that runs no handlers forked it. If the caller
-/// is a child of vfork, which borrows its parent's memory, the process is that parent.
+/// is a child of vfork, which borrows its parent's memory, records the parent's ID.
 pub fn begin_unknown_image() {
     let (me, parent) = (kernel::process(), kernel::parent());
     let borrows = kernel::share_memory(me, parent);
@@ -154,7 +157,7 @@ pub fn begin_unknown_image() {
 /// none for it.
 pub fn is_sandboxed() -> bool {
     // Relaxed: a thread sets the flag before the system call that enters the sandbox. If the call
-    // also binds other threads, the kernel's locks order the flag before that.
+    // also sandboxes other threads, the kernel's locks make the flag visible to them first.
     SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
 }
 

@@ -2,9 +2,9 @@
 //!
 //! If blocks are sampled, a call that is not recorded jumps to the allocator after a few
 //! instructions, and returns directly to its caller. Before the jump, a call that makes a block
-//! counts the requested bytes down, and a free tests whether the block is sampled. Every resize
-//! runs through [`consider`]. If every block is recorded, every call that requests a block runs
-//! through [`consider`], because its stack may be recorded.
+//! counts the requested bytes down, and a free tests whether the block is sampled. realloc does
+//! both; reallocarray always runs through [`consider`]. If every block is recorded, every call that
+//! requests a block runs through [`consider`], because its stack may be recorded.
 
 use core::mem::offset_of;
 
@@ -42,8 +42,8 @@ pub fn passage(index: usize) -> Option<usize> {
     })
 }
 
-// A passage that counts down the requested bytes, which `$into_rcx` loads into rcx. Clobbers rcx
-// and r10; `product` also clobbers r8.
+// Defines a passage that counts down the requested bytes, which `$into_rcx` loads into rcx.
+// Clobbers rcx and r10; `product` also clobbers r8.
 #[cfg(target_arch = "x86_64")]
 macro_rules! countdown {
     ($name:ident, $($into_rcx:literal)+) => {
@@ -122,7 +122,7 @@ unsafe extern "C" fn free() {
 }
 
 /// Passes a resize on, and records it if the old block or the new one is sampled. An entry point
-/// jumps here with its slot in r11. Only the first arguments, an address and a size, are used.
+/// jumps here with its slot in r11. Only the first two arguments, an address and a size, are used.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn resize() {
@@ -139,7 +139,7 @@ unsafe extern "C" fn resize() {
         "sub qword ptr fs:[r10 + {until}], rcx",
         "jb 2f",
         "notrack jmp [r11 + {served}]",
-        // `before` counts the requested bytes itself.
+        // Undo the countdown, because `before` counts the requested bytes itself.
         "2:",
         "add qword ptr fs:[r10 + {until}], rcx",
         "jmp {consider}",
@@ -204,8 +204,8 @@ unsafe extern "C" fn consider() {
     )
 }
 
-// A passage that counts down the requested bytes, which `$into_x12` loads into x12. Clobbers x9,
-// x10, x12 and x17; `product` also clobbers x13.
+// Defines a passage that counts down the requested bytes, which `$into_x12` loads into x12.
+// Clobbers x9, x10, x12 and x17; `product` also clobbers x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! countdown {
     ($name:ident, $($into_x12:literal)+) => {
@@ -302,7 +302,7 @@ unsafe extern "C" fn free() {
 }
 
 /// Passes a resize on, and records it if the old block or the new one is sampled. An entry point
-/// jumps here with its slot in x16. Only the first arguments, an address and a size, are used.
+/// jumps here with its slot in x16. Only the first two arguments, an address and a size, are used.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn resize() {

@@ -43,9 +43,10 @@ pub fn current() -> *mut Record {
     }
 }
 
-/// Begins a new record in a child that has just been forked, with the contents of the parent's
-/// record except the counts. Returns the parent's record and the new one. Returns `None` if the
-/// parent has no record, or if parent and child both use the record in memory.
+/// Begins a new record in a child that has just been forked. Copies the parent's objects,
+/// calibration and live bytes, but no other counts. Returns the parent's record and the new one.
+/// Returns `None` if the parent has no record, or if parent and child both use the record in
+/// memory.
 pub fn renew() -> Option<(*mut Record, *mut Record)> {
     let old = RECORD.load(Ordering::Acquire);
     if old.is_null() {

@@ -91,7 +91,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let large_after = recorders
         .large_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes it.
+    // Relaxed: the release of the slot's `next` publishes these addresses.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
@@ -103,7 +103,8 @@ pub fn passage(index: usize) -> Option<usize> {
     }
 }
 
-/// Records a call that frees or resizes a block.
+/// Records a call that frees or resizes the block at `address`. Records no resize of a null
+/// pointer, because it frees no block.
 extern "C" fn before<const INDEX: usize>(address: usize) {
     if address != 0 || matches!(deed(INDEX), Deed::Frees) {
         push_freed(INDEX, address);
@@ -117,7 +118,7 @@ pub fn push_freed(index: usize, address: usize) {
     push(event(code::FREED, index, address, 0, stamp));
 }
 
-/// Records the block that a call has returned as `result`, and returns `result`.
+/// Records the effect of a call that has returned `result`, and returns `result`.
 extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     if let Some(returned) = returned(INDEX, call, result) {
         push_returned(INDEX, call, &returned);
@@ -125,12 +126,12 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     result
 }
 
-/// Records the block that a timed call has returned as `result`, and returns `result`.
+/// Records the effect of a timed call that has returned `result`, and returns `result`.
 extern "C" fn timed_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
     timing::end(call.began, || after::<INDEX>(&call.call, result))
 }
 
-/// Records the block that a timed call for a large block has returned as `result`, and returns
+/// Records the effect of a timed call for a large block that has returned `result`, and returns
 /// `result`.
 extern "C" fn large_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
     if let Deed::Makes(size) | Deed::Stores(size) | Deed::Resizes(size) = deed(INDEX) {
@@ -188,7 +189,7 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     Some(Returned { stamp, block, size })
 }
 
-/// Records the result of a call.
+/// Records the result of a call that requests a block, preceded by the requested alignment, if any.
 #[inline(always)]
 pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
     let &Returned { stamp, block, size } = returned;

@@ -31,7 +31,7 @@ macro_rules! read_counter {
 }
 
 // Counts a call towards the next timed call. Sets the condition "lower" if the countdown has ended,
-// so that `is_timed` decides about this call. Clobbers x9 and x10.
+// so that `choose` or `is_timed` decides whether this call is timed. Clobbers x9 and x10.
 #[cfg(target_arch = "aarch64")]
 macro_rules! count_down {
     () => {
@@ -47,7 +47,7 @@ macro_rules! count_down {
     };
 }
 
-// A passage that finds the requested bytes. May clobber rcx and r8.
+// Defines a passage that loads the requested bytes into rcx and jumps to `record`. May clobber r8.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requesting {
     ($name:ident, $($into_rcx:literal)+) => {
@@ -74,7 +74,7 @@ requesting!(first_times_second, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmo
 #[cfg(target_arch = "x86_64")]
 requesting!(second_times_third, "mov rcx, rsi" "imul rcx, rdx" "mov r8, -1" "cmovo rcx, r8");
 
-// A passage that finds the requested bytes. May clobber x9 to x13.
+// Defines a passage that loads the requested bytes into x12 and jumps to `record`. May clobber x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requesting {
     ($name:ident, $($into_x12:literal)+) => {
@@ -114,8 +114,8 @@ requesting!(
     "csinv x12, x12, xzr, eq"
 );
 
-/// Returns the passage of a function whose arguments contain the requested bytes in this way. An
-/// entry point jumps to it with its slot in r11 or x16.
+/// Returns the passage of a function whose arguments contain the requested bytes as `size`
+/// describes. An entry point jumps to the passage with its slot in r11 or x16.
 pub fn recording_of(size: Size) -> usize {
     let passage: unsafe extern "C" fn() = match size {
         Size::First => first,
@@ -127,8 +127,7 @@ pub fn recording_of(size: Size) -> usize {
     passage as *const () as usize
 }
 
-/// Passes a call on and records its effect. Its slot is in r11, and the requested
-/// bytes are in rcx.
+/// Passes a call on and records its effect. Its slot is in r11, and the requested bytes are in rcx.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
@@ -310,8 +309,7 @@ pub unsafe extern "C" fn record_free() {
     )
 }
 
-/// Passes a call on and records its effect. Its slot is in x16, and the requested
-/// bytes are in x12.
+/// Passes a call on and records its effect. Its slot is in x16, and the requested bytes are in x12.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.

@@ -56,7 +56,8 @@ fn search(name: &'static str, from_start: bool) -> Option<Found> {
 }
 
 unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid object, and `data` is `search` above.
+    // SAFETY: `dl_iterate_phdr` and `late::each` pass a valid object, and their callers here pass a
+    // `Search` as `data`.
     let (object, search) = unsafe { (&*object, &mut *data.cast::<Search>()) };
     let (low, span) = elf::extent(object);
     let is_self = ((&raw const SLOTS) as usize).wrapping_sub(low) < span;
@@ -91,7 +92,7 @@ pub extern "C" fn resolve_slot(slot: *const Slot) {
     resolve(slots::index(slot));
 }
 
-/// Fills the slot of a function, and keeps errno. Creates the record if there is none.
+/// Fills the slot of a function, and keeps errno.
 fn resolve(index: usize) {
     // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc, so
     // it is restored below.
@@ -144,9 +145,9 @@ fn bind(index: usize, found: &Found) {
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
     // glibc's internal calls, such as the call to `malloc` in `strdup`, count as calls of the
-    // program. So glibc's slots have an empty range of callers. If calls are recorded, the entry
-    // point does not test the callers at all: no function of glibc passes a call on by a jump to
-    // another one that is recorded. Nor does it test them if it records none of their calls.
+    // program. So glibc's slots have an empty range of callers. In a recording, an entry point that
+    // glibc serves does not test its callers, because no function of glibc passes a call on by a
+    // jump to another recorded one. An entry point that records no calls does not test them either.
     let own = (&raw const *slot) as usize;
     let (low, span) = if in_libc {
         (own, 0)
@@ -166,8 +167,9 @@ fn bind(index: usize, found: &Found) {
 /// not counted.
 fn counter(index: usize, path: &[u8], counted: bool) -> usize {
     let record = record::current();
-    // SAFETY: the record stays mapped, and all uses of its counters are atomic. If several threads
-    // bind a function at the same time, each stores an index of the same path in `object`.
+    // SAFETY: the record comes from `current` and stays mapped, and all uses of its counters are
+    // atomic. If several threads bind a function at the same time, each stores an index of the same
+    // path in `object`.
     unsafe {
         (*record).functions[index].object = record::name_object(record, path);
         let counter = addr_of_mut!((*record).functions[index].calls);
@@ -208,16 +210,17 @@ pub fn begin() {
         return;
     }
     let record = record::current();
-    // SAFETY: the record stays mapped, and only this function, which runs once, writes the field.
+    // SAFETY: the record stays mapped and comes from `current`. No other thread writes the field,
+    // because this function runs once.
     unsafe {
         let place = record::name_object(record, &first.path[..first.path_length]);
         (*record).first_malloc = place;
     }
 }
 
-/// In a child that was just forked, binds the functions that are defined only by objects loaded
-/// after the program's start. The first call to such a function would wait for the loader's lock,
-/// which a thread of the parent may have held.
+/// Binds the functions that are defined only by objects loaded after the program's start. Runs in a
+/// child that was just forked. The first call to such a function would otherwise wait for the
+/// loader's lock, which a thread of the parent may have held.
 fn bind_late() {
     if !late::any() {
         return;
@@ -254,7 +257,7 @@ pub unsafe extern "C" fn after_fork() {
                 slot.counter.store(new as usize + offset, Ordering::Relaxed);
             }
         }
-        // SAFETY: no slot refers to the old record any longer.
+        // SAFETY: `old` comes from `renew`, and no slot refers to it any longer.
         unsafe { record::discard(old) };
     }
     bind_late();

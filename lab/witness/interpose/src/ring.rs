@@ -23,8 +23,8 @@ pub const ENTRIES: u64 = 1 << 15;
 /// Bytes for the path of the object that serves malloc, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
-/// Codes of entries. The first three are added to a function's number. From [`WHOLE`](code::WHOLE)
-/// on, an entry's detail is one number of 64 bits.
+/// Codes of entries. A function's number is added to each of the first three. From
+/// [`WHOLE`](code::WHOLE) on, an entry's detail is one number of 64 bits.
 pub mod code {
     /// The function returned the block at the entry's address, of the entry's size.
     pub const MADE: u8 = 0;
@@ -45,7 +45,7 @@ pub mod code {
     /// The detail is the processor's counter, of which the next call's entry has only the lowest
     /// bits.
     pub const TIME: u8 = WHOLE + 1;
-    /// The detail is the size in the next call's entry.
+    /// The detail is the size of the next call, whose entry has too few bits for it.
     pub const SIZE: u8 = WHOLE + 2;
     /// The process is about to fork. The detail is the processor's counter, by which the child
     /// refers to this entry ([`Ring::forked`](super::Ring::forked)).
@@ -81,11 +81,12 @@ pub struct Control {
     pub stacks_left_out: AtomicU64,
     /// Number of sampled blocks that were not recorded, because there was no memory to mark them.
     pub left_out: AtomicU64,
-    /// Minimum ticks of a timed call that counts as interrupted. Set before the command starts.
+    /// Minimum duration, in ticks, of a timed call that counts as interrupted. Set before the
+    /// command starts.
     pub interrupted: AtomicU64,
 }
 
-/// One recorded operation.
+/// Entry of a ring: a recorded operation, or data that belong to the following entries.
 #[repr(C, align(16))]
 pub struct Entry {
     /// The lowest bits of the processor's counter ([`STAMP_BITS`]) with the size above them, or the
@@ -118,11 +119,11 @@ pub struct Event {
     pub size: u64,
     /// An address, or the value that the code defines.
     pub address: u64,
-    /// The sum of a code and a function's number.
+    /// A code, plus the function's number if the code is one of the first three.
     pub code: u8,
 }
 
-/// Ring of one thread's recorded operations.
+/// Ring of recorded operations, into which one thread at a time writes.
 #[repr(C)]
 pub struct Ring {
     /// [`MAGIC`].
@@ -136,7 +137,8 @@ pub struct Ring {
     pub image: u64,
     /// Identity of the program from which this one was forked; 0 for an executed program.
     pub parent: u64,
-    /// The processor's counter when the process was forked.
+    /// The processor's counter when the process was forked. If that time is unknown, the counter
+    /// when the process's first ring was assigned.
     pub forked: u64,
     /// PID namespace of the process: the number of its file; 0 if unknown.
     pub namespace: u64,
@@ -169,7 +171,7 @@ pub struct Ring {
     pub entries: [Entry; ENTRIES as usize],
 }
 
-/// Sums over the timed calls of a ring's threads, in ticks of the processor's counter. They are
+/// Sums over the timed calls of a ring's threads. Sums of ticks of the processor's counter are
 /// signed numbers in two's complement.
 #[repr(C)]
 pub struct Timing {
@@ -181,7 +183,7 @@ pub struct Timing {
     pub squares: AtomicU64,
     /// Ticks that the recording of these calls took.
     pub recording: AtomicU64,
-    /// Squares of the ticks that the recording of each call took.
+    /// Sum of the squares of the ticks that the recording of each call took.
     pub recording_squares: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,
@@ -195,7 +197,7 @@ pub struct Timing {
 }
 
 /// Sums over the calls of a ring's threads that request or free a large block. Each of them is
-/// timed, unless a sandbox forbids it. Sums of times are signed numbers in two's complement.
+/// timed if the thread may read the clock. Sums of times are signed numbers in two's complement.
 #[repr(C)]
 pub struct LargeTiming {
     /// Number of calls, timed or not.
@@ -205,11 +207,12 @@ pub struct LargeTiming {
     /// Ticks of the processor's counter in the allocator.
     pub ticks: AtomicU64,
     /// Nanoseconds of the thread's processor time in the allocator, for calls that were timed by
-    /// it.
+    /// processor time.
     pub nanoseconds: AtomicU64,
     /// Ticks that the recording took, for calls that were timed by ticks.
     pub recording_ticks: AtomicU64,
-    /// Nanoseconds of processor time that the recording took, for all other calls.
+    /// Nanoseconds of processor time that the recording took, for calls that were timed by
+    /// processor time.
     pub recording_nanoseconds: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,

@@ -51,7 +51,7 @@ pub fn set_server(path: &[u8]) {
     unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
 }
 
-/// Prepares recording. Called whenever a function is bound.
+/// Prepares recording. Runs whenever a function is bound, and has no effect once it has succeeded.
 pub fn begin() {
     if !OWN.load(Ordering::Acquire).is_null() {
         return;
@@ -89,7 +89,7 @@ pub fn announce() {
     }
 }
 
-/// Returns the ring of the calling thread; `None` if recording is over.
+/// Returns the ring of the calling thread; `None` if recording is over or no ring can be created.
 pub fn current() -> Option<&'static Ring> {
     if (thread().ring.get().is_null() || state() == NEW) && !open() {
         return None;
@@ -172,7 +172,8 @@ pub fn push(event: Event) {
     } = event;
     let thread = thread();
     let is_near = stamp.wrapping_sub(thread.base.get()) <= FAR;
-    // The order matters: in a forked child, the ring of the parent's thread is not mapped.
+    // The state is tested before the ring is used, because in a forked child the ring of the
+    // parent's thread is not mapped.
     if thread.ring.get().is_null() || state() == NEW || size >= LONG || !is_near {
         return push_rarely(stamp, size, address, code);
     }
@@ -185,8 +186,8 @@ pub fn push(event: Event) {
     ring.write(index, event);
 }
 
-// The arguments of the cold functions are numbers. A reference to an event would make each call
-// store the event on the stack.
+// The arguments of the cold functions are numbers, because a reference to an event would make each
+// call store the event on the stack.
 
 /// Writes an event of a thread that has no ring yet, or an event whose time or size does not fit
 /// into its entry.
@@ -247,8 +248,8 @@ fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
     ring.write(index, event);
 }
 
-/// Assigns a ring to the calling thread. Returns false if there can be no ring. Keeps errno and the
-/// signal mask.
+/// Assigns a ring to the calling thread. Returns false if recording is over or no ring can be
+/// created. Keeps errno and the signal mask.
 #[cold]
 fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
@@ -297,7 +298,7 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
 
 /// Creates rings in advance, for the calling thread and for threads that first allocate in the
 /// sandbox, where system calls may be forbidden. A child of vfork needs only the ring of its
-/// parent's thread. Returns false inside a sandbox, or if there can be no ring.
+/// parent's thread. Returns false inside a sandbox, or if no ring can be created.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
@@ -357,7 +358,7 @@ fn new_image() -> u64 {
 }
 
 /// Returns a ring whose thread has ended, after assigning it to the thread `me`; `None` if none is
-/// found.
+/// found. A ring that already has the ID `me` belonged to an ended thread, whose ID was reused.
 fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.cursor.load(Ordering::Relaxed);
     for _ in 0..LOOKS {

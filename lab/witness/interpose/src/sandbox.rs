@@ -1,9 +1,10 @@
-//! Observes a process that forbids itself to make system calls.
+//! Observes calls that enter a sandbox, change the right to read the processor's counter, or create
+//! a child by vfork.
 //!
 //! Under `SECCOMP_MODE_STRICT`, or a filter that kills, this library must make no system call that
 //! the program does not make. The definitions here notice that the program is about to enter such a
-//! sandbox, and create rings beforehand. Afterwards this library makes no system call. A strict
-//! sandbox also forbids reading the processor's counter.
+//! sandbox, and create rings beforehand. Afterwards this library makes no system call of its own. A
+//! strict sandbox also forbids reading the processor's counter.
 
 use core::ffi::{c_int, c_long};
 
@@ -46,8 +47,8 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
-/// latter have their arguments where the caller left them.
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust.
+/// [`observed`] finds the arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -85,8 +86,8 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust. The
-/// latter have their arguments where the caller left them.
+/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust.
+/// [`observed`] finds the arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -176,11 +177,11 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Clears the parent thread's records that its child of vfork entered a sandbox, and that it gained
-/// or lost the right to read the counter.
+/// Makes the calling thread forget that its child of vfork entered a sandbox, or gained or lost the
+/// right to read the counter. Runs in the parent.
 extern "C" fn after_vfork(result: isize) -> c_long {
-    // A child of vfork that calls vfork itself may be in a sandbox of its own. It then has a ring,
-    // so its process has an ID.
+    // A child of vfork that calls vfork itself may be in a sandbox of its own, and must not forget
+    // it. It then has a ring, so its process has an ID.
     let is_free = pid() == 0 && !is_sandboxed();
     if is_free || !is_child_of_vfork() {
         thread().has_sandboxed_child.set(false);
@@ -236,7 +237,7 @@ unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
     if forbids_clock {
         clock::set(false);
     }
-    // SAFETY: the arguments come from the program, which made this call.
+    // SAFETY: by contract, the arguments are valid for this call.
     let result = unsafe { kernel::call(number, arguments) };
     if !kernel::is_error(result) {
         if number == PRCTL && first == PR_SET_TSC && second == PR_TSC_ENABLE {

@@ -1,8 +1,8 @@
 //! Keeps the size and the thread of each live block in a table outside the heap.
 //!
 //! Each 8 bytes of address space have a cell of 4 bytes. If a live block begins at these bytes,
-//! their cell contains its size and the thread that requested it, otherwise 0. Chunks of cells are
-//! mapped when a block first lies in them. There is no lock, because a cell belongs to the owner of
+//! their cell contains its size and the thread that requested it, otherwise 0. A chunk of cells is
+//! mapped when a block first begins in it. There is no lock, because a cell belongs to the owner of
 //! the block.
 //!
 //! [`crate::marks`] has only one bit for each recorded block, because the collector knows the
@@ -16,8 +16,8 @@ use crate::kernel;
 use crate::record;
 use crate::system;
 
-/// Binary logarithm of the number of bytes of address space that share a cell. Blocks begin at
-/// multiples of this number.
+/// Binary logarithm of the number of bytes of address space that share a cell. Allocators align
+/// blocks to at least 8 bytes.
 const GRANULE_BITS: u32 = 3;
 
 /// Binary logarithm of the number of bytes of address space that share a chunk.
@@ -29,7 +29,8 @@ const ADDRESS_BITS: u32 = 48;
 const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
 const CELLS: usize = 1 << (CHUNK_BITS - GRANULE_BITS);
 
-/// The chunks by address; null for addresses without a chunk. Itself null before the first block.
+/// The chunks, indexed by address; null where there is none. The directory itself is null before
+/// the first block.
 static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
 /// Number of bits of a size that a cell contains. The other bits contain an exponent and the
@@ -123,8 +124,8 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     }
 }
 
-/// Maps zeros that take no memory until they are written. The mapping takes no huge pages, so all
-/// huge pages of the process belong to the heap.
+/// Maps zeros that take no memory until they are written. The mapping takes no huge pages, so that
+/// the huge pages of the process are those of the program.
 fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     let address = kernel::map(length, flags, -1);

@@ -1,4 +1,4 @@
-//! Functions to which each entry point passes its calls.
+//! Slots: the functions to which each entry point passes its calls, and the counter of these calls.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -20,29 +20,29 @@ pub struct Slot {
     pub next: AtomicUsize,
     /// Start address of the object that serves the calls; `span` is the object's length. Calls from
     /// this range are the object's own and are not counted. If glibc serves the calls, the range is
-    /// empty, or in a sampled recording includes every caller.
+    /// empty.
     pub low: AtomicUsize,
     pub span: AtomicUsize,
     /// Counter of the calls: the first word of a [`Function`](crate::layout::Function); 0 if calls
     /// are not counted.
     pub counter: AtomicUsize,
-    /// Function that receives counted calls: the one in `next`, or a passage that follows or
-    /// records them.
+    /// Function that receives counted or recorded calls: the one in `next`, or a passage that
+    /// follows or records them.
     pub counted_next: AtomicUsize,
     /// Code to which the entry point jumps: it finds the function that serves the calls, or tests
     /// the caller, or is the passage of a function whose callers are not tested.
     pub first: AtomicPtr<()>,
     /// The function that serves the calls.
     pub served: AtomicUsize,
-    /// In recording mode: the function that records a call before it is passed on, or 0.
+    /// Function that records a call before it is passed on; 0 if there is none.
     pub before: AtomicUsize,
-    /// In recording mode: the function that records a call after it has returned, or 0.
+    /// Function that records a call after it has returned; 0 if there is none.
     pub after: AtomicUsize,
-    /// In recording mode: the function that records a timed call after it has returned, or 0. The
-    /// frame of a timed call contains the address of its slot plus [`TIMED`]. From that address,
-    /// the offset of `after` leads to this field.
+    /// Function that records a timed call after it has returned; 0 if there is none. The frame of a
+    /// timed call contains the address of its slot plus [`TIMED`]. From that address, the offset of
+    /// `after` leads to this field.
     pub timed_after: AtomicUsize,
-    /// In recording mode: the function that records a call for a large block after it has returned.
+    /// Function that records a call for a large block after it has returned; 0 if there is none.
     /// The frame of such a call contains the address of its slot plus twice [`TIMED`].
     pub large_after: AtomicUsize,
 }

@@ -20,7 +20,6 @@ pub struct Registers {
     pub return_address: usize,
     /// The stack pointer after the return.
     pub stack_pointer: usize,
-    /// The frame pointer.
     pub frame_pointer: usize,
 }
 

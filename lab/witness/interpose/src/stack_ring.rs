@@ -13,8 +13,9 @@ use crate::ring::Line;
 /// ring without its prefix.
 pub const PREFIX: &str = "stacks-";
 
-/// Prefix of the names of files that contain the mappings of a process at its first stack, in the
-/// form of `/proc/PID/maps`. The rest of the name is the process's ID and image.
+/// Prefix of the names of files that contain the mappings of a process, in the form of
+/// `/proc/PID/maps`. One file shows them at the first stack, and another one at the exit. The rest
+/// of the name is the process's ID and image, followed by [`LAST_MAPS`] at the exit.
 pub const MAPS_PREFIX: &str = "maps-";
 
 /// Number in the name of the file with the mappings of a process that exits.
@@ -63,8 +64,8 @@ pub struct StackRing {
     pub words: [AtomicU64; (BYTES / 8) as usize],
 }
 
-/// Returns the seal of a complete copy: the place plus one, multiplied by an odd constant. So the
-/// contents of older copies are not mistaken for a seal.
+/// Returns the seal of a complete copy: the place plus one, multiplied by an odd constant. Words of
+/// older copies are therefore unlikely to equal a seal.
 pub const fn seal(place: u64) -> u64 {
     place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

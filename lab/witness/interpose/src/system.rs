@@ -1,4 +1,5 @@
 //! Declares the parts of the C library that this library needs, so that it depends on no crate.
+//! Also reads the processor's counter.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -100,14 +101,15 @@ pub fn fenced_ticks() -> u64 {
     }
 }
 
-/// Returns the minimum ticks of a call that counts as interrupted: about 0.4 ms at 2.6 GHz.
+/// Returns the minimum duration, in ticks, of a call that counts as interrupted: about 0.4 ms at
+/// 2.6 GHz.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn interrupted() -> u64 {
     1 << 20
 }
 
-/// Returns the minimum ticks of a call that counts as interrupted: 0.4 ms.
+/// Returns the minimum duration, in ticks, of a call that counts as interrupted: 0.4 ms.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 pub fn interrupted() -> u64 {

@@ -35,7 +35,7 @@ pub struct Thread {
     pub beat: Cell<u64>,
     /// Number of further calls that may reuse `stamp`.
     pub reuses: Cell<u32>,
-    /// Whether the thread may read the processor's counter: [`crate::clock`].
+    /// Right of the thread to read the processor's counter: see [`crate::clock`].
     pub clock: Cell<u32>,
     /// Number of recorded calls before the next one that is timed.
     pub until_timed: Cell<u32>,

@@ -1,15 +1,15 @@
 //! Times some of the recorded calls, so that a profile can show the share of processor time that
 //! the program spends in the allocator.
 //!
-//! Each call is timed with the probability 1 / [`PERIOD`], independently of its thread's earlier
-//! calls. Equal distances could keep step with a loop of the program, and would neglect short-lived
-//! threads. The time of a call is the difference of two readings of the processor's counter,
-//! without the time that the readings take.
+//! A call for a small block is timed with the probability 1 / [`PERIOD`], independently of its
+//! thread's earlier calls. Equal distances could keep step with a loop of the program, and would
+//! neglect short-lived threads. The time of a call is the difference of two readings of the
+//! processor's counter, without the time that the readings take.
 //!
-//! Calls that request or free a [large](crate::large) block are all timed, and have sums of their
-//! own. They are rare and slow, so a sample that misses them would show too little time. Huge
-//! blocks may take longer than an interruption. Their calls are timed by the processor time of the
-//! thread, which passes only while the thread runs.
+//! Calls that request a [large](crate::large) block or free a remembered one are all timed, and
+//! have sums of their own. They are rare and slow, so a sample that misses them would show too
+//! little time. Calls for huge blocks may take longer than an interruption. They are timed by the
+//! processor time of the thread, which passes only while the thread runs.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,8 +51,8 @@ pub struct TimedFree {
 }
 
 /// Decides whether a call that requests `size` bytes is timed. Returns the offset to add to the
-/// call's slot: 0 if it is not timed, [`TIMED`] if it is to be timed, and twice that if it requests
-/// a large block and its time has begun.
+/// call's slot: 0 if it is not timed, [`TIMED`] if it is timed, and twice that if it requests a
+/// large block, whose timing this function has started.
 pub extern "C" fn choose(call: &mut TimedCall, size: u64) -> usize {
     match LargeClock::for_size(size) {
         Some(clock) => {
@@ -70,7 +70,8 @@ pub extern "C" fn is_timed() -> bool {
     let thread = thread();
     let mut seed = thread.timing_seed.get();
     if seed == 0 {
-        // Threads of one process differ by address, and processes by time.
+        // The address distinguishes the seeds of a process's threads. The time distinguishes the
+        // seeds of different processes.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
         // The first distance of a thread begins before its first call. The current call is that
         // first call, so it counts towards the distance.
@@ -133,7 +134,8 @@ fn end_of_call() -> (u64, u64) {
     (ended, fenced_ticks().wrapping_sub(ended))
 }
 
-/// Ticks of a timed call. The ticks of the call and of its recording each include one reading.
+/// Times that belong to one timed call: ticks, or nanoseconds for a huge block. The times of the
+/// call and of its recording each include one reading.
 struct Span {
     call: u64,
     recording: u64,
@@ -167,7 +169,7 @@ fn note(span: &Span) {
 /// Records the processor time of the process now and then, because it may end without calling
 /// [`end_process`].
 fn note_processor_time(timing: &Timing) {
-    /// Number of interruptions between two readings: about 2 ms.
+    /// Minimum time between two readings, as a multiple of [`control::interrupted`]: about 2 ms.
     const PERIOD: u64 = 5;
     /// The processor's counter at the latest reading.
     static NOTED: AtomicU64 = AtomicU64::new(0);
@@ -218,7 +220,8 @@ impl LargeClock {
         }
     }
 
-    /// Begins the time of a call. Returns 0, and counts the call, if it cannot be timed.
+    /// Starts to time a call, and returns the clock's reading. If the call cannot be timed, counts
+    /// it and returns 0.
     pub fn begin_if_allowed(self) -> u64 {
         if self.is_allowed() {
             return self.begin();
@@ -227,7 +230,7 @@ impl LargeClock {
         0
     }
 
-    /// Begins the time of a call.
+    /// Starts to time a call, and returns the clock's reading.
     fn begin(self) -> u64 {
         thread().slept.set(0);
         self.read()
@@ -241,9 +244,9 @@ impl LargeClock {
     }
 }
 
-/// Runs `record`, which records a call that has returned, and returns the address of the large
-/// block that the call made; 0 if it made none. Counts the time of the call, which began at
-/// `began`, and the time of `record`.
+/// Runs `record`. Counts the time of the call, which began at `began` and has returned, and the
+/// time of `record`. `record` records the call, and returns the address of the large block that the
+/// call made; 0 if it made none.
 pub fn end_large(began: u64, size: u64, record: impl FnOnce() -> usize) {
     let Some(clock) = LargeClock::for_size(size) else {
         return;
@@ -272,7 +275,7 @@ pub struct LargeFree {
     clock: u64,
 }
 
-/// Begins the time of a call that frees the large block at `address`.
+/// Starts to time a call that frees the large block at `address`.
 pub extern "C" fn begin_large_free(free: &mut LargeFree, address: usize) {
     let clock = match large::take(address) {
         true => LargeClock::Thread,
@@ -303,7 +306,7 @@ pub extern "C" fn end_large_free(free: &LargeFree) {
     );
 }
 
-/// Counts a call for a large block that is not timed.
+/// Counts an untimed call for a large block.
 fn count_large() {
     if let Some(timing) = of_thread(thread()) {
         add(&timing.large.calls, 1);
@@ -319,7 +322,8 @@ fn note_large(clock: LargeClock, span: &Span) {
     };
     let large = &timing.large;
     add(&large.calls, 1);
-    // The first reading began before the call's time, and the last one ends after `recording`.
+    // Add two readings: the first began before the call's time, and the last one ends after
+    // `recording`.
     let recording = span.recording.wrapping_add(2 * span.reading);
     let time = span.call.wrapping_sub(span.reading);
     match clock {
@@ -340,8 +344,8 @@ fn note_large(clock: LargeClock, span: &Span) {
     add(&large.timed, 1);
 }
 
-/// Records the processor time of the process at the beginning of its program: an executed program
-/// begins with that of the program before it.
+/// Records the processor time of the process at the beginning of its program. An executed program
+/// begins with the processor time of the program before it.
 pub fn begin_process(processor_time: u64) {
     // Relaxed: no other thread of the process runs.
     BEGAN.store(processor_time, Ordering::Relaxed);
@@ -353,7 +357,7 @@ pub fn began() -> u64 {
 }
 
 /// Records the processor time of a process that is about to exit. If a process ends otherwise, only
-/// the collector's occasional readings show its time.
+/// the occasional readings of [`note_processor_time`] show its time.
 pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())

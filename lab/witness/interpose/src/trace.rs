@@ -1,4 +1,4 @@
-//! Records that the kernel refuses to trace a process.
+//! Records that the kernel refused to let this program trace a process.
 //!
 //! A process has at most one tracer, and here that is the witness. So a debugger cannot trace its
 //! program, but may still exit without an error. The record shows the refusal.

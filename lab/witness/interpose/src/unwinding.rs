@@ -31,10 +31,12 @@ pub unsafe extern "C" fn personality(
     _exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the unwinder passes the context of a passage's frame.
+    // SAFETY: the unwinder passes the context of a passage's frame, at whose stack pointer a `Call`
+    // lies.
     if let Some(call) = unsafe { failed_call(actions, context) } {
-        // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call. So
-        // `after` is that slot's `after` or `timed_after`. A function that makes blocks has both.
+        // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call, or
+        // plus twice that in a call for a large block. So `after` is that slot's `after`,
+        // `timed_after` or `large_after`. A function that makes blocks has all three.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);

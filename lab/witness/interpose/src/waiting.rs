@@ -1,4 +1,4 @@
-//! Waits for the collector when a thread's ring is full.
+//! Waits for the collector when a thread's ring of entries or of stacks is full.
 
 use core::sync::atomic::Ordering;
 

@@ -70,7 +70,7 @@ impl Bench {
         self.compile("g++", "cc", name, source, flags)
     }
 
-    /// Returns an allocator that defines the usual C functions, but no C++ operators.
+    /// Compiles an allocator that defines the usual C functions, but no C++ operators.
     pub fn bump(&self) -> Entrant {
         self.c(
             "bump.so",

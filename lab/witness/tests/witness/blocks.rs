@@ -224,7 +224,8 @@ fn time_in_calls_is_estimated_and_leaves_out_the_programs_own() {
         time.spent_s
     };
     let (alone, beside_work) = (seconds("0"), seconds("500"));
-    // 800,000 calls of 2 to 100 ns. The work between them would exceed the upper limit.
+    // 800,000 calls take 2 to 100 ns each, which both limits allow with a margin. The work between
+    // the calls would exceed the upper limit.
     for estimate in [alone, beside_work] {
         assert!((0.0005..0.2).contains(&estimate), "{alone} {beside_work}");
     }

@@ -1,10 +1,11 @@
-//! Tests of the counts from inside the process.
+//! Tests of the counting library: its counts of calls and bytes, and the errno that it keeps.
 
 use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, Entrant, Proof};
 
-/// Returns a program's count per round. Each program here takes its number of rounds as an
-/// argument. The difference of two runs excludes the C library's allocations at the start.
+/// Returns a program's calls or bytes per round, which `of` reads from its proof. Each program here
+/// takes its number of rounds as an argument. The difference of two runs excludes the C library's
+/// allocations at the start.
 fn per_round(bench: &Bench, entrant: &Entrant, program: &str, of: fn(&Proof) -> u64) -> f64 {
     let counted = |rounds: &str| of(&bench.run(entrant, &[program, rounds]).proof) as f64;
     (counted("1100") - counted("100")) / 1000.0
@@ -203,7 +204,7 @@ fn operators_of_the_entrant_count_once() {
 fn counts_need_no_fallocate() {
     let bench = Bench::new();
     // The program makes `fallocate` fail, as on NFS and some other file systems, and executes
-    // itself. The filter applies to system calls, because the counting library makes its own.
+    // itself. It filters the system call, because the counting library bypasses the C library.
     let source = r#"
         #include <errno.h>
         #include <linux/filter.h>
@@ -290,8 +291,8 @@ fn a_forked_child_counts_for_itself_and_threads_together() {
     let bytes = report.images.iter().map(|image| image.requested_bytes);
     let bytes: Vec<u64> = bytes.collect();
     assert_eq!((bytes[0], bytes[1]), (300, 0));
-    // Four threads allocate a thousand blocks of 7 bytes each. The C library allocates more per
-    // thread.
+    // Each of four threads allocates a thousand blocks of 7 bytes. In addition, the C library
+    // allocates memory for each thread.
     assert!((28_000..40_000).contains(&bytes[2]), "{bytes:?}");
     assert_eq!(report.proof.requested_bytes, bytes.iter().sum::<u64>());
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Tests that every run ends, and that none of its processes remains.
+//! Tests that runs end as expected, and that no process remains: after timeouts, interrupts,
+//! signals, an exec by a thread, killed parents and concurrent starts.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

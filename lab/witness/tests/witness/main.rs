@@ -1,4 +1,4 @@
-//! Tests the witness on small programs that are compiled for each test.
+//! Tests of the witness on small programs, most of which the tests compile themselves.
 
 mod bench;
 mod blocks;

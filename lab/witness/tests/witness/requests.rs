@@ -1,4 +1,5 @@
-//! Tests of errors that prevent a proof, and of changes that make one invalid.
+//! Tests of requests for a proof: requests that are refused, unusual requests that work, changes
+//! that require a new proof, and cleanup.
 
 use crate::bench::{Bench, system};
 use heapdrome_schema::Ending;

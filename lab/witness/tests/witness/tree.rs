@@ -1,4 +1,4 @@
-//! Tests of the findings from outside the process.
+//! Tests of the tracer's findings: unserved programs, warnings, and trees of many programs.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,5 @@
-//! Tests of findings that require a run in exactly the environment of the measured runs.
+//! Tests of runs in exactly the environment of the measured runs, and of the entrant that runs the
+//! command unchanged.
 
 use heapdrome_schema::{Coverage, Ending, Entrant, UnservedReason};
 use heapdrome_witness::{Witness, add_uncounted};
