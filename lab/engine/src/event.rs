@@ -239,7 +239,7 @@ pub enum Step<'a> {
 /// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// Proof of the object that serves malloc.
+    /// Proof of which object serves malloc.
     Proof,
     /// Measurement of the process tree's memory.
     Memory,

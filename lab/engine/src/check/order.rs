@@ -52,7 +52,6 @@ impl Samples {
         compared.collect()
     }
 
-    /// Returns the order of the entrants.
     pub(super) fn order(&self) -> Order {
         let pairs = self.pairs().into_iter();
         let pairs = pairs.map(|(pair, found)| (pair, found.ratio, side(&found)));

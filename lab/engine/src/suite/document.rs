@@ -95,9 +95,9 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Returns swap for these cells: the requested swap, else the existing swap, else a swap file.
-    /// Returns `None` if no swap must be created. If none is possible, returns `None`, marks the
-    /// cells that require swap as failed, and adds a remark with the reason.
+    /// Creates swap for these cells: the requested swap, or a swap file if too little is free.
+    /// Returns `None` if nothing must be created. If swap is impossible, also marks the cells that
+    /// require it as failed, and adds a remark with the reason.
     ///
     /// # Errors
     /// When the user interrupts.

@@ -1,4 +1,5 @@
-//! Survival: the smallest memory limit under which a command finishes, and its slowdown there.
+//! Survival: the smallest memory limit under which a command finishes, and its slowdown under each
+//! limit that was tried.
 
 mod proof;
 mod report;
@@ -48,7 +49,6 @@ pub struct SurviveRequest {
     pub asked: Vec<String>,
 }
 
-/// Resources of a search.
 struct Site<'a> {
     request: &'a SurviveRequest,
     lab: &'a Lab,

@@ -119,7 +119,8 @@ fn once(rows: &[Survival]) -> Option<String> {
     })
 }
 
-/// Returns notes for the reader: failures, and the allocator that needs the least memory.
+/// Returns notes for the reader: the allocator that needs the least memory, the legend for
+/// [`ONCE`], a warning about too few runs, and the failures.
 fn notes(rows: &[Survival]) -> Vec<String> {
     let mut notes = survival::needs_least(rows);
     notes.extend(once(rows));

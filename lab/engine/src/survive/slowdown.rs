@@ -63,7 +63,7 @@ fn lines(row: &Survival) -> Vec<Vec<String>> {
 fn unlimited(row: &Survival) -> Trial {
     Trial {
         wall_s: row.unlimited_s.clone(),
-        // If the command fails without a limit, no limit is tried.
+        // If no limit was tried, the failure is that of the runs without a limit.
         failure: row.failure.clone().filter(|_| row.trials.is_empty()),
         ..Trial::default()
     }

@@ -205,7 +205,7 @@ fn that_fit(parameters: Result<Parameters, Refusal>) -> Result<Parameters, Failu
     Ok(parameters)
 }
 
-/// Quotes a word for a shell; `name=value` stays unchanged.
+/// Quotes a word for a shell. A word of letters, digits and `_-./=` stays unchanged.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=".contains(c);
     match shlex::try_quote(word) {

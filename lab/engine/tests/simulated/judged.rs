@@ -1,8 +1,8 @@
-//! Tests that a race ends when the judged figures are decided, and that beaten rivals leave it
-//! early.
+//! Tests that beaten rivals leave a race early, and that it ends when the judged figures are
+//! decided, at the requested rounds or precision, or at new limits.
 //!
-//! The judged figure is printed by the command: the baseline prints 1, and a rival the value of its
-//! setting.
+//! The command prints the judged figure: 1 for the baseline, and the value of its setting for any
+//! rival except `open`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,5 @@
-//! Tests the selection of interrupted races, and their state after they are resumed.
+//! Tests which interrupted races are found, listed or refused, and that a resumed race repeats a
+//! run whose journal line was cut short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Tests sweeps that are interrupted and resumed as a whole.
+//! Tests sweeps that are interrupted and resumed as a whole, and a sweep whose output contains no
+//! work.
 
 use std::path::Path;
 use std::sync::Arc;
