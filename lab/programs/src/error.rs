@@ -133,7 +133,7 @@ pub enum ProgramError {
         /// Path of the missing file, or of the folder whose number of translation units is wrong.
         path: PathBuf,
     },
-    /// A file in the cache could not be written, or not be opened after it was written.
+    /// A file in the cache could not be written, or could not be opened after it was written.
     #[error(
         "cannot write {path}: {source}; free some space, or set HEAPDROME_CACHE to another folder"
     )]

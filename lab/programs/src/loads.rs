@@ -1,4 +1,4 @@
-//! The loads of installed programs, one file each.
+//! The loads of installed programs, one module each, and the data that several of them use.
 
 mod cppcheck;
 mod customers;
