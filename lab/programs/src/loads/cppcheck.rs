@@ -30,7 +30,8 @@ pub(super) fn prepare(
 }
 
 /// Writes `count` functions, each with a second one that calls it. They have branches and loops for
-/// cppcheck to follow, and defects for it to find: unused variables, lost memory, divisions by zero.
+/// cppcheck to follow, and defects for it to find: unused variables, lost memory, divisions by
+/// zero.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     let mut random = Random::new(31);
     writeln!(out, "#include <string>\n#include <vector>")?;

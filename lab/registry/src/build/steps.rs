@@ -268,8 +268,8 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder with its contents. Copies of read-only files are writable, too, because configure
-/// and make change them.
+/// Copies a folder with its contents. Copies of read-only files are writable, too, because
+/// configure and make change them.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;
