@@ -24,7 +24,7 @@ pub(crate) struct Tool {
 pub(crate) struct Wanted<'a> {
     /// Name of the benchmark program that needs the tool, such as `build`.
     pub program: &'a str,
-    /// The kind of program to find.
+    /// Kind of program as messages name it, such as `a C++ compiler`.
     pub what: &'static str,
     /// Names of the program to find, best first.
     pub names: &'a [&'static str],

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::requires::Requires;
 
-/// Optimisation flags of every allocator that heapdrome builds by a recipe. The flags are equal, so
-/// that a race compares allocators and not flags.
+/// Optimisation flags of every allocator that heapdrome builds by a recipe. Recipes set no other
+/// optimisation flags, so that a race compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
 
 /// An allocator with its settings.

@@ -89,26 +89,26 @@ impl<'a> Names<'a> {
         known.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Returns the installed conforming entries, except those that only change the settings of
-    /// another entry.
+    /// Returns the names of the installed conforming entries, except those that only change the
+    /// settings of another entry.
     pub fn found(&self) -> Vec<String> {
         self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
-    /// Returns all installed conforming entries, including those that only change the settings of
-    /// another entry.
+    /// Returns the names of all installed conforming entries, including those that only change the
+    /// settings of another entry.
     pub fn here(&self) -> Vec<String> {
         self.names(|_, state| is_here(state))
     }
 
-    /// Returns the hardened conforming entries that are installed or can be built, except those
-    /// that only change the settings of another entry.
+    /// Returns the names of the hardened conforming entries that are installed or can be built,
+    /// except those that only change the settings of another entry.
     fn hardened(&self) -> Vec<String> {
         self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
-    /// Returns all conforming entries that are installed or can be built, including those that only
-    /// change the settings of another entry.
+    /// Returns the names of all conforming entries that are installed or can be built, including
+    /// those that only change the settings of another entry.
     fn every(&self) -> Vec<String> {
         self.names(|_, state| is_possible(state))
     }

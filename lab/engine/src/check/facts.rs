@@ -62,7 +62,7 @@ impl<'a> Facts<'a> {
         self.entrants.iter().map(|one| one.name)
     }
 
-    /// Returns the entrant under which the trace was recorded, if its rows are valid.
+    /// Returns the baseline, under whose allocator the trace was recorded, if its rows are valid.
     pub(super) fn recorded(&self) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|one| one.is_recorded)
     }

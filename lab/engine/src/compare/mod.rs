@@ -91,8 +91,8 @@ fn machine(saved: &Saved) -> &Machine {
     }
 }
 
-/// Maximum relative difference in memory between machines that count as equal. Kernels reserve
-/// different amounts for themselves.
+/// Maximum relative difference in memory between machines that count as equal. It is not 0, because
+/// kernels reserve different amounts for themselves.
 const SAME_MEMORY: f64 = 0.02;
 
 /// Returns whether two machines have the same processor, the same number of processors, and nearly

@@ -30,7 +30,7 @@ pub struct Pairs<'a> {
 
 /// A race without rounds in the new result.
 pub struct Lost<'a> {
-    /// Name of the race's cell in the collection.
+    /// Name of the race's cell in the new collection, with the swept value.
     pub cell: String,
     /// Race in the old result.
     pub old: &'a RaceResult,

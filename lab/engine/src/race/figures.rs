@@ -109,7 +109,7 @@ pub enum Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// Returns every figure of a race with these options.
+    /// Returns every figure in which a race with these options compares entrants.
     pub fn all(options: &'a Options) -> Vec<Self> {
         let common = FIGURES.into_iter().chain([CPU]).map(Self::Common);
         common

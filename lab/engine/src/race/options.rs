@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::program;
 use heapdrome_schema::nearest_or_all;
 
-/// Returns the default options: output compared, one memory run, status 0 as success, wall time
-/// judged.
+/// Returns the default options: output compared, one memory run for each entrant, status 0 as
+/// success, wall time judged.
 pub fn usual_options() -> Options {
     Options {
         compare_output: true,

@@ -1,4 +1,4 @@
-//! Conversion of a request into a plan: every name is looked up, and every missing allocator built.
+//! Conversion of a request into a plan. It looks up every name, and builds the missing allocators.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};

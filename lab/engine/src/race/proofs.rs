@@ -139,8 +139,8 @@ impl Contest {
         )
     }
 
-    /// Performs one step of the race. If a library has changed, takes the entrant's proof again and
-    /// repeats the step.
+    /// Performs one step of the race. If an entrant's library has changed, takes the proof of that
+    /// entrant again and repeats the step.
     pub(super) fn guarded<T>(
         &mut self,
         step: impl Fn(&mut Race, Events<'_>, &Interrupt) -> Result<T, MeasureError>,

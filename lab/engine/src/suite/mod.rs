@@ -1,4 +1,4 @@
-//! Suites: sets of races, or of paging-lab cells, that reproduce published tables on this machine.
+//! Suites: sets of races, of paging-lab cells, or of tests of misuse.
 
 mod document;
 mod estimate;
@@ -75,8 +75,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a suite: reports every error of the request. Unless only an estimate is wanted, builds
-    /// every allocator that the suite needs.
+    /// Opens a suite, and reports errors of the request. Unless only an estimate is wanted, builds
+    /// every missing allocator that the suite needs.
     ///
     /// # Errors
     /// When the suite is unknown, cannot be run, or cannot be resumed.
@@ -144,8 +144,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Opens races of suites: reports every error in the suites. Unless only an estimate is wanted,
-    /// builds every allocator that they need.
+    /// Opens races of suites, and reports errors in the suites. Unless only an estimate is wanted,
+    /// builds every missing allocator that the races need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,

@@ -56,8 +56,8 @@ struct Site<'a> {
     engine: &'a Engine,
 }
 
-/// Searches for the smallest limit under each allocator, with and without swap. The collection
-/// contains all findings, even if the search failed.
+/// Searches for the smallest limit under each allocator: without swap, and with swap if any is
+/// free. The collection contains all findings, even if the search failed.
 ///
 /// # Errors
 /// When the command does not exist, no limit is possible, an allocator cannot be found or built, or
