@@ -32,7 +32,7 @@ pub enum BuildEvent {
     Step {
         /// Number of the step, counted from 1.
         n: usize,
-        /// Total number of steps. Each file of a compile step counts.
+        /// Total number of steps. Each file of a compile step counts as one.
         of: usize,
         /// Description of the step.
         what: String,

@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Allocators for a first race, if the registry knows them. A test checks that one of them is near
-/// the best in the published races that it reads.
+/// Allocators for a first race, if the registry knows them. A test reads published races, and
+/// checks that in each of them one of these allocators is near the best.
 const DEFAULT: [&str; 7] = [
     "system",
     "elfmalloc",

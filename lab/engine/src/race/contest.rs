@@ -220,7 +220,7 @@ impl Contest {
         Ok(None)
     }
 
-    /// Runs the rounds of a race after [`Contest::begin`], and ends it.
+    /// Runs the rounds that follow [`Contest::begin`], if any, and ends the race.
     ///
     /// # Errors
     /// See [`Contest::run`].

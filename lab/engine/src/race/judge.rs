@@ -1,5 +1,5 @@
-//! Conclusions during a race: standings of the rivals, the noise floor, and the entrants that the
-//! targets of a suite decide.
+//! Conclusions from the data of a race: standings of the rivals, the noise floor, and the entrants
+//! that the targets of a suite decide.
 
 use std::collections::BTreeMap;
 

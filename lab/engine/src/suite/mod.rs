@@ -36,7 +36,7 @@ pub struct SuiteRequest {
     pub allocators: Vec<String>,
     /// Cells, experiments or kinds of misuse to run, depending on the suite; empty for all.
     pub only: Vec<String>,
-    /// Number of rounds of each race; `None` for the suite's own.
+    /// Number of rounds of each race or paging-lab cell; `None` for the suite's own.
     pub rounds: Option<u32>,
     /// File of a suite to resume.
     pub resume: Option<PathBuf>,

@@ -87,7 +87,7 @@ impl Asked {
         Some(own.iter().map(|(name, _)| metric_name(name)).collect())
     }
 
-    /// Prepares the workload: finds its program, and writes its files into the cache.
+    /// Prepares the workload: finds its program, and writes its files, if any, into the cache.
     ///
     /// # Errors
     /// When the workload's program or a file that it needs is unavailable, or the user interrupts.

@@ -14,7 +14,7 @@ use heapdrome_schema::{Better, Metric, Options, RaceResult, Status, Stopping};
 use crate::support::{self, Site, done, end, ran, rival};
 
 /// Returns conditions under which beaten entrants leave a race, and the race ends when every
-/// entrant is decided.
+/// entrant is decided or after `max_rounds` rounds.
 fn deciding(max_rounds: u32) -> Stopping {
     Stopping {
         min_rounds: 5,

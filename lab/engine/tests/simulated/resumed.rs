@@ -1,5 +1,5 @@
-//! Tests which interrupted races are found, listed or refused, and that a resumed race repeats a
-//! run whose journal line was cut short.
+//! Tests of the search for interrupted races, of races that are running or cannot be resumed, and
+//! of a resumed race whose last journal line was cut short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
