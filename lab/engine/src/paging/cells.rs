@@ -28,11 +28,12 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Adds the `wanted` cells to a collection, and reuses those that it already contains.
+    /// Adds the `wanted` cells to a collection, and reuses those that it already contains with a
+    /// report.
     ///
     /// # Errors
     /// When the collection is not of the paging lab, or a cell was run earlier with other settings.
-    /// In the second case, the error is the cell's name.
+    /// In the second case, the error is the cell's experiment and name.
     pub fn new(
         opened: Opened<'a>,
         mechanism: Option<Mechanism>,

@@ -64,10 +64,10 @@ impl From<Watched> for Shown {
 const TAIL_LINES: usize = 10;
 
 impl Prover {
-    /// Creates a prover. Its witness uses `folder` if no better folder is suitable.
+    /// Creates a prover. Its witness keeps records in `folder` if shared memory is not suitable.
     ///
     /// # Errors
-    /// When no folder is suitable.
+    /// When no folder is suitable for the records, or no temporary folder can be created.
     pub fn new(folder: &Path, interrupt: Arc<AtomicBool>) -> Result<Self, Failure> {
         Ok(Self {
             witness: Witness::new(folder).map_err(Failure::machine)?,

@@ -107,8 +107,8 @@ impl<'a> Session<'a> {
         self.pieces.estimate(&mut self.kept)
     }
 
-    /// Runs the remaining pieces, and tests misuse if a target depends on it. After an interrupt,
-    /// reports how to resume.
+    /// Runs the remaining pieces, and tests misuse if a target or a claim depends on it. After an
+    /// interrupt, reports how to resume.
     ///
     /// # Errors
     /// When the file cannot be written, the user interrupts, or a piece could not be run. A missing

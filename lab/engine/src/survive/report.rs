@@ -7,7 +7,7 @@ use super::slowdown::{self, shown};
 use crate::failure::Failure;
 use crate::program;
 
-/// Mark that follows a limit that was tried only once.
+/// Mark that follows a smallest limit that was tried only once.
 const ONCE: &str = " *";
 
 /// Returns the tables of the smallest limits, and of every limit that was tried.
@@ -108,7 +108,7 @@ fn too_few(rows: &[Survival]) -> Option<String> {
     })
 }
 
-/// Returns the legend for [`ONCE`], if a limit was tried only once.
+/// Returns the legend for [`ONCE`], if a smallest limit was tried only once.
 fn once(rows: &[Survival]) -> Option<String> {
     let enough = Survival::FEWEST_RUNS;
     rows.iter().any(Survival::tried_once).then(|| {

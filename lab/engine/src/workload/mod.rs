@@ -198,7 +198,7 @@ impl From<trace::Replay> for Asked {
     }
 }
 
-/// Returns valid parameters after checking that the machine has enough memory for them.
+/// Returns valid parameters after checking that enough memory is available for them.
 fn that_fit(parameters: Result<Parameters, Refusal>) -> Result<Parameters, Failure> {
     let parameters = parameters.map_err(Failure::usage)?;
     heapdrome_workloads::fits(&parameters).map_err(Failure::usage)?;
