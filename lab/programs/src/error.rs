@@ -116,7 +116,8 @@ pub enum ProgramError {
     ProgramBroken {
         /// Path of the program.
         path: PathBuf,
-        /// Error of starting the program, the status with which it ended, or the missing version.
+        /// Error of starting the program, the status with which it ended, or a statement that it
+        /// printed no version.
         reason: String,
     },
     /// The package could not be fetched.

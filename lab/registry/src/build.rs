@@ -122,7 +122,7 @@ pub(crate) fn install(
     }
     let staging = lock.staging()?;
     let source = match &entry.source {
-        // All files of such an entry are embedded in heapdrome, and there are no sources to fetch.
+        // All files of such an entry are embedded in heapdrome, so there are no sources to fetch.
         Source::Own { .. } => staging.path().to_owned(),
         _ => fetch(cache, entry, observe)?,
     };

@@ -58,7 +58,8 @@ trait Pieces {
     /// Estimates the time of the remaining pieces.
     fn estimate(&mut self, kept: &mut Kept<'_>) -> Result<Estimate, Failure>;
 
-    /// Runs the remaining pieces, and stores each before the next begins.
+    /// Runs the remaining pieces. Stores the result of each race, or of each turn of a cell, before
+    /// the next begins.
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure>;
 
     /// Computes the tables and verdicts from all results.

@@ -72,7 +72,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Creates a sweep, and reports every error of the request before anything is built.
+    /// Creates a sweep, and reports errors in its values and commands before anything is built.
     ///
     /// # Errors
     /// When a value is invalid, or a command does not exist.
