@@ -26,7 +26,7 @@ pub struct Entry {
     /// Website of the authors; empty for user-defined allocators and heapdrome's own.
     pub homepage: String,
     /// Version of the pinned sources or of heapdrome's own library; `None` for a library of the
-    /// system or of the user.
+    /// system or of the user, and for an unavailable allocator.
     pub version: Option<String>,
     /// Licence as an SPDX expression; empty for user-defined allocators.
     pub licence: String,

@@ -1,5 +1,5 @@
-//! Tests of rivals that change the output, fail a check, or are slow, and of a baseline that fails
-//! in the warm-up.
+//! Tests of outputs that differ or vary, of rivals that fail a check or are slow, and of a baseline
+//! that fails in the warm-up.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
