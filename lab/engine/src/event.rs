@@ -1,4 +1,4 @@
-//! Events of the engine, and the sink that shows them.
+//! Events of the engine, and the sink that receives them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -239,7 +239,7 @@ pub enum Step<'a> {
 /// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// Proof of the object that serves malloc.
+    /// Proof of which object serves malloc.
     Proof,
     /// Measurement of the process tree's memory.
     Memory,
@@ -294,7 +294,7 @@ pub struct GoingOn<'a> {
     pub folder: &'a Path,
     /// Number of ended races and of all races; `None` for a single race.
     pub races: Option<(usize, usize)>,
-    /// Number of rounds done.
+    /// Number of rounds done, and its maximum.
     pub rounds: RoundsDone,
 }
 
@@ -310,8 +310,8 @@ pub struct RoundsDone {
 }
 
 impl RoundsDone {
-    /// Returns the rounds of `races` races that share the conditions `stopping` and have done
-    /// `done` rounds in total.
+    /// Returns the numbers of rounds for `races` races that share the conditions `stopping` and
+    /// have done `done` rounds in total.
     pub fn of(done: u32, races: u32, stopping: &Stopping) -> Self {
         Self {
             done,

@@ -21,7 +21,8 @@ pub fn path(trace: &Path) -> PathBuf {
 }
 
 /// Returns the outcome of the latest check of one process of a trace. If the file beside the trace
-/// is unusable, returns a note for the reader instead. Returns neither if there is no such file.
+/// is unusable, or is the check of another trace or process, returns a note for the reader instead.
+/// Returns neither if there is no such file.
 pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Option<String>) {
     let path = path(trace);
     let file = path.display();

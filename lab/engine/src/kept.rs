@@ -1,4 +1,4 @@
-//! A growing collection and its file. Finished work survives even if heapdrome is killed.
+//! A growing collection and its file. The file keeps finished work even if heapdrome is killed.
 
 use std::path::{Path, PathBuf};
 

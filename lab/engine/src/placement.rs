@@ -1,7 +1,7 @@
 //! Processors to which threads are pinned.
 
 /// Returns `threads` processors: physical cores first, then their siblings, and other sockets last.
-/// If the machine has fewer, returns an empty list, which means all processors.
+/// If this process may use fewer, returns an empty list, which means all processors.
 pub fn processors(threads: u64) -> Vec<usize> {
     first(heapdrome_machine::processors_in_order(), threads)
 }

@@ -1,4 +1,5 @@
-//! Lookup of a command's program, and short names of commands.
+//! Lookup of a command's program, short forms of commands, a check for pipes among their words, and
+//! fingerprints of files.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ fn runnable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Metadata of a file that changes whenever the content does. Comparing fingerprints avoids reading
+/// Metadata of a file that normally changes with its content. Comparing fingerprints avoids reading
 /// the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
@@ -88,7 +89,7 @@ pub struct Fingerprint {
     modified: (i64, i64),
 }
 
-/// Returns the fingerprint of a file; `None` if the file does not exist.
+/// Returns the fingerprint of a file; `None` if its metadata cannot be read.
 pub fn fingerprint(path: &Path) -> Option<Fingerprint> {
     let file = path.metadata().ok()?;
     Some(Fingerprint {

@@ -41,7 +41,8 @@ impl Program {
 }
 
 impl Need {
-    /// Returns the first of the program's names that is installed in `path`, a list like `PATH`.
+    /// Returns the program under the first of its names that is installed in `path`, a list like
+    /// `PATH`.
     pub(crate) fn find_in(&self, path: Option<&OsString>) -> Option<Tool> {
         self.names
             .iter()

@@ -9,7 +9,6 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pin {
-    /// The package's name.
     pub name: String,
     /// Full version of the package.
     pub version: String,

@@ -116,7 +116,8 @@ pub enum ProgramError {
     ProgramBroken {
         /// Path of the program.
         path: PathBuf,
-        /// Error of starting the program, the status with which it ended, or the missing version.
+        /// Error of starting the program, the status with which it ended, or a statement that it
+        /// printed no version.
         reason: String,
     },
     /// The package could not be fetched.
@@ -133,7 +134,7 @@ pub enum ProgramError {
         /// Path of the missing file, or of the folder whose number of translation units is wrong.
         path: PathBuf,
     },
-    /// A file in the cache could not be written, or not be opened after it was written.
+    /// A file in the cache could not be written, or could not be opened after it was written.
     #[error(
         "cannot write {path}: {source}; free some space, or set HEAPDROME_CACHE to another folder"
     )]

@@ -1,4 +1,4 @@
-//! The loads of installed programs, one file each.
+//! The loads of installed programs, one module each, and the data that several of them use.
 
 mod cppcheck;
 mod customers;
@@ -23,7 +23,7 @@ use crate::{Event, Prepared, ProgramError};
 /// Function that prepares a load.
 pub(crate) type Load = fn(&Request<'_>, &mut dyn FnMut(Event)) -> Result<Prepared, ProgramError>;
 
-/// Returns the load of the program of this name.
+/// Returns the load of the program of this name; `None` if there is none, as for a build.
 pub(crate) fn find(name: &str) -> Option<Load> {
     Some(match name {
         "cppcheck" => cppcheck::prepare,

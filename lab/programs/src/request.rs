@@ -159,7 +159,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Converts an I/O error into one that names the file.
+/// Returns a function that converts an I/O error into an error that names the file.
 pub(crate) fn write_error(path: &Path) -> impl FnOnce(std::io::Error) -> ProgramError + use<> {
     let path = path.to_owned();
     move |source| ProgramError::Write { path, source }

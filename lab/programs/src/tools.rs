@@ -15,7 +15,6 @@ const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 pub(crate) struct Tool {
     /// Name under which the program was found.
     pub name: String,
-    /// Path of the program.
     pub path: PathBuf,
     /// First wrapper with this name that the search skipped, if any.
     pub passed_over: Option<PathBuf>,
@@ -25,7 +24,7 @@ pub(crate) struct Tool {
 pub(crate) struct Wanted<'a> {
     /// Name of the benchmark program that needs the tool, such as `build`.
     pub program: &'a str,
-    /// The kind of program to find.
+    /// Kind of program as messages name it, such as `a C++ compiler`.
     pub what: &'static str,
     /// Names of the program to find, best first.
     pub names: &'a [&'static str],
@@ -116,8 +115,8 @@ impl Tool {
         }
     }
 
-    /// Returns the path, followed by a version line. The line may already begin with the path, as
-    /// that of `xmllint` does.
+    /// Returns the path, followed by a version line. Does not repeat the path if the line already
+    /// begins with it, as that of `xmllint` does.
     pub(crate) fn with_path(&self, version: &str) -> String {
         let path = self.path.display().to_string();
         let rest = version.strip_prefix(&path).unwrap_or(version);

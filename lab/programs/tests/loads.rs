@@ -1,4 +1,5 @@
-//! Runs the quick form of every installed program except `build`, twice.
+//! Runs the quick form of every installed program except `build` twice. Also tests the input of
+//! `sqlite` with other values and after an interrupt.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,7 +9,7 @@ use heapdrome_packages::Cache;
 use heapdrome_programs::{Availability, Prepared, ProgramError, find};
 use heapdrome_schema::Server;
 
-/// Ends the server when it is dropped.
+/// A running server, which dropping this value kills.
 struct Running(Child);
 
 impl Drop for Running {

@@ -23,7 +23,7 @@ const LOG: &str = "build.log";
 /// Progress of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildEvent {
-    /// The sources are being fetched or copied from the cache.
+    /// The sources are fetched, unless the cache already contains them.
     Fetching {
         /// Name and version of the package.
         package: String,
@@ -32,7 +32,7 @@ pub enum BuildEvent {
     Step {
         /// Number of the step, counted from 1.
         n: usize,
-        /// Total number of steps.
+        /// Total number of steps. Each file of a compile step counts as one.
         of: usize,
         /// Description of the step.
         what: String,
@@ -122,7 +122,7 @@ pub(crate) fn install(
     }
     let staging = lock.staging()?;
     let source = match &entry.source {
-        // All files of such an entry are embedded in heapdrome, and there are no sources to fetch.
+        // All files of such an entry are embedded in heapdrome, so there are no sources to fetch.
         Source::Own { .. } => staging.path().to_owned(),
         _ => fetch(cache, entry, observe)?,
     };

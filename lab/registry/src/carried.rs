@@ -13,8 +13,8 @@ use crate::build::Installed;
 use crate::entry::Entry;
 
 /// Returns the folder of a library; `None` if heapdrome was built without it. The folder's name
-/// depends on the library's content, so another version of heapdrome never uses this version's
-/// library.
+/// depends on the library's content, so a heapdrome that embeds a different library never uses this
+/// one.
 pub(crate) fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
     let library = heapdrome_libraries::find(file).filter(|library| !library.bytes.is_empty())?;
     let key = &sha256_of_bytes(library.bytes)[..10];

@@ -79,14 +79,14 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Returns the names of the programs of the level.
+    /// Returns the names of the programs of the level and of all lower levels.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         of_level(self.level).map(|check| check.name)
     }
 
     /// Runs the programs under an entrant, the basic ones first, and passes each result to
-    /// `finished` when its program ends. Skips the programs of higher levels if
-    /// another allocator served a basic program.
+    /// `finished` when its program ends. Skips the programs of higher levels if another allocator
+    /// served a basic program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.

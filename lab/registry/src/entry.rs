@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::requires::Requires;
 
-/// Optimisation flags of every allocator that heapdrome builds. All builds use these flags, so that
-/// a race compares allocators and not flags.
+/// Optimisation flags of every allocator that heapdrome builds by a recipe. Recipes set no other
+/// optimisation flags, so that a race compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
 
 /// An allocator with its settings.
@@ -26,7 +26,7 @@ pub struct Entry {
     /// Website of the authors; empty for user-defined allocators and heapdrome's own.
     pub homepage: String,
     /// Version of the pinned sources or of heapdrome's own library; `None` for a library of the
-    /// system or of the user.
+    /// system or of the user, and for an unavailable allocator.
     pub version: Option<String>,
     /// Licence as an SPDX expression; empty for user-defined allocators.
     pub licence: String,
@@ -140,7 +140,7 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Step {
-    /// Copies a folder of the sources into the build folder.
+    /// Copies a folder, such as that of the sources, into the build folder.
     Copy {
         /// Path of the folder to copy.
         from: String,

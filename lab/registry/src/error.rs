@@ -21,7 +21,7 @@ pub enum LibraryFault {
     /// The file is for another processor or word size.
     #[error("it is for another machine ({found}); this one is {here}")]
     OtherMachine {
-        /// Architecture for which the file was built.
+        /// Architecture or word size for which the file was built.
         found: String,
         /// Architecture of this machine.
         here: String,

@@ -62,9 +62,9 @@ impl Misuses {
         PROGRAMS.compiled(cache).map(Self)
     }
 
-    /// Runs the program without any misuse. If this run fails, returns the reason why no conclusion
-    /// about the entrant is possible: another library served malloc, or the program fails even
-    /// without misuse.
+    /// Runs the program without any misuse. Returns `None` if this run succeeds. Otherwise returns
+    /// the reason why no conclusion about the entrant is possible: another library served malloc,
+    /// or the program fails even without misuse.
     ///
     /// # Errors
     /// When the program cannot be started, or the user interrupts.
@@ -101,7 +101,8 @@ impl Misuses {
         };
         let mut command = Command::new(self.0.program(source));
         command.arg(kind).stdout(open()?).stderr(open()?);
-        // Without this variable, some versions of glibc write to the terminal instead.
+        // Without this variable, some versions of glibc write their messages to the terminal
+        // instead of standard error.
         command.env("LIBC_FATAL_STDERR_", "1");
         let ended = self.0.run(&mut command, entrant, scratch.path(), LIMITS)?;
         let text = std::fs::read(&output).map_err(FileError::of("read", &output))?;

@@ -108,7 +108,7 @@ impl Registry {
     /// Returns the entry with this name or alias.
     ///
     /// # Errors
-    /// [`RegistryError::Unknown`], which contains the most similar names.
+    /// [`RegistryError::Unknown`] with the most similar names, if no entry has this name or alias.
     pub fn find(&self, name: &str) -> Result<&Entry, RegistryError> {
         let by_name = self.entries.iter().find(|entry| entry.name == name);
         let by_alias = || {

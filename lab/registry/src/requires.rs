@@ -1,5 +1,5 @@
-//! Conditions under which a setting has an effect. If a condition is not met, the variant equals
-//! its base.
+//! Conditions under which a setting has an effect. If a condition is not met, a variant with this
+//! setting behaves like its base.
 
 use heapdrome_system::kernel::{HUGE_PAGES as MODE, huge_pages};
 use serde::Deserialize;

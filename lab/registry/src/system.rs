@@ -25,7 +25,8 @@ pub fn system_libc() -> Option<PathBuf> {
 
 /// Returns the version of glibc, with the name and version of its package if known.
 pub(crate) fn libc_version(packages: &Packages) -> String {
-    // SAFETY: gnu_get_libc_version has no arguments and returns a static, zero-terminated string.
+    // SAFETY: gnu_get_libc_version has no arguments. It returns a pointer to a static,
+    // zero-terminated string that glibc never changes.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     let version = version.to_string_lossy();
     let path = system_libc();
@@ -35,7 +36,8 @@ pub(crate) fn libc_version(packages: &Packages) -> String {
     }
 }
 
-/// Returns the name and version of the package that contains a library; `None` if there is none.
+/// Returns the name and version of the Debian package that contains a library; `None` if dpkg is
+/// missing or knows none.
 pub fn package_of(library: &Path) -> Option<String> {
     ask_dpkg(library)
 }
@@ -182,7 +184,8 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Returns the name and version of the package that contains `path`; `None` if there is none.
+    /// Returns the name and version of the package that contains `path`; `None` if dpkg is missing
+    /// or knows none.
     pub(crate) fn version_of(&self, path: &Path) -> Option<String> {
         let mut known = self
             .known

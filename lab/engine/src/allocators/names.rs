@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Allocators for a first race, if the registry knows them. In every published race, one of them is
-/// near the best.
+/// Allocators for a first race, if the registry knows them. A test reads published races, and
+/// checks that in each of them one of these allocators is near the best.
 const DEFAULT: [&str; 7] = [
     "system",
     "elfmalloc",
@@ -89,26 +89,26 @@ impl<'a> Names<'a> {
         known.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Returns the installed conforming entries, except those that only change the settings of
-    /// another entry.
+    /// Returns the names of the installed conforming entries, except those that only change the
+    /// settings of another entry.
     pub fn found(&self) -> Vec<String> {
         self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
-    /// Returns all installed conforming entries, including those that only change the settings of
-    /// another entry.
+    /// Returns the names of all installed conforming entries, including those that only change the
+    /// settings of another entry.
     pub fn here(&self) -> Vec<String> {
         self.names(|_, state| is_here(state))
     }
 
-    /// Returns the hardened conforming entries that are installed or can be built, except those
-    /// that only change the settings of another entry.
+    /// Returns the names of the hardened conforming entries that are installed or can be built,
+    /// except those that only change the settings of another entry.
     fn hardened(&self) -> Vec<String> {
         self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
-    /// Returns all conforming entries that are installed or can be built, including those that only
-    /// change the settings of another entry.
+    /// Returns the names of all conforming entries that are installed or can be built, including
+    /// those that only change the settings of another entry.
     fn every(&self) -> Vec<String> {
         self.names(|_, state| is_possible(state))
     }
@@ -128,7 +128,7 @@ impl<'a> Names<'a> {
         asked.iter().any(|word| self.same(word, name))
     }
 
-    /// Returns whether two names mean the same entry.
+    /// Returns whether two names are equal or mean the same entry.
     pub fn same(&self, one: &str, other: &str) -> bool {
         let entry = |name| self.registry.find(name).map(|entry| &entry.name).ok();
         one == other || (entry(one).is_some() && entry(one) == entry(other))
@@ -166,8 +166,8 @@ impl<'a> Names<'a> {
     /// the installed allocators race.
     ///
     /// # Errors
-    /// When a name is unknown, an allocator that was given by its own name is unavailable, or the
-    /// user interrupts.
+    /// When a name is unknown, empty or `as-is`, an allocator that was given by its own name is
+    /// unavailable, or the user interrupts.
     pub fn ready_all(&self, asked: &[String], but: Option<&str>) -> Result<Ready, Failure> {
         let mut names = self.expand(asked)?;
         let wanted = |name: &String| but.is_none_or(|but| !self.same(name, but));
@@ -222,8 +222,8 @@ impl<'a> Names<'a> {
             .filter_map(|name| self.registry.find(name).ok());
         let buildable = |entry: &&Entry| self.registry.state(entry) == State::Buildable;
         let missing: Vec<&Entry> = entries.filter(buildable).collect();
-        // heapdrome's own allocators are embedded and have no build time, so they are not
-        // announced.
+        // The entries of heapdrome's own allocators state no build time, so these allocators are
+        // not announced.
         let slow = missing.iter().filter(|entry| entry.build_seconds.is_some());
         let builds: Vec<(&str, u64)> = slow
             .map(|entry| (entry.name.as_str(), entry.build_seconds.unwrap_or(0)))
@@ -273,7 +273,6 @@ impl<'a> Names<'a> {
 
 /// Allocators that must be built before a race.
 struct Missing {
-    /// Names of these allocators.
     names: Vec<String>,
     /// Whether a fetch of sources failed.
     offline: bool,

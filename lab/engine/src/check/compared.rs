@@ -19,7 +19,6 @@ const FAULTS: f64 = 0.10;
 /// Minimum rank correlation between the orders by memory in the program and in the replay.
 const CORRELATION: f64 = 0.9;
 
-/// Text for an unknown value.
 const UNKNOWN: &str = "unknown";
 
 /// Returns the comparisons of all properties, in the order of [`Property::ALL`].
@@ -132,8 +131,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Checks for each pair of entrants whether their ratio lies on the same side of 1 in the program
-/// and in the replay. `figures` names the figure of the program and the figure of the replay.
+/// Checks for each pair of entrants that differ in the program whether their ratio lies on the same
+/// side of 1 in the replay. `figures` names the figure of the program and the figure of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

@@ -12,8 +12,8 @@ use heapdrome_statistics::median;
 /// Size of a page in bytes.
 const PAGE: f64 = 4096.0;
 
-/// Number of file pages that the kernel maps at one page fault. The default of `fault_around_bytes`
-/// is 64 KiB.
+/// Number of file pages that the kernel maps at one page fault by default. They fill the 64 KiB of
+/// its setting `fault_around_bytes`.
 const AROUND: f64 = 16.0;
 
 /// Rows of one entrant in the races of the program and of the two replays.
@@ -25,7 +25,7 @@ pub(super) struct Entrant<'a> {
     pub(super) dependencies: &'a EntrantResult,
 }
 
-/// Rows of all entrants in the three races of a check.
+/// Entrants with valid rows in all three races of a check, and the names of all other entrants.
 pub(super) struct Facts<'a> {
     pub(super) entrants: Vec<Entrant<'a>>,
     left: Vec<&'a str>,
@@ -62,12 +62,12 @@ impl<'a> Facts<'a> {
         self.entrants.iter().map(|one| one.name)
     }
 
-    /// Returns the entrant under which the trace was recorded, if its rows are valid.
+    /// Returns the baseline, under whose allocator the trace was recorded, if its rows are valid.
     pub(super) fn recorded(&self) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|one| one.is_recorded)
     }
 
-    /// Returns remarks for the reader on the whole check.
+    /// Returns a remark that lists the entrants left out, if there are any.
     pub(super) fn remarks(&self) -> Vec<String> {
         let left = &self.left;
         let told = format!(
@@ -82,8 +82,8 @@ impl<'a> Facts<'a> {
 fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
     let mut rows = race.entrants.iter();
     let found = rows.find(|other| match row.role {
-        // If the program chooses an allocator itself, its baseline has another name, so baselines
-        // are matched by their role.
+        // If the program chooses an allocator itself, the baseline of its race is named
+        // differently from that of the replays. Therefore baselines are matched by their role.
         Role::Baseline => other.role == Role::Baseline,
         role => other.role == role && other.allocator == row.allocator,
     });

@@ -91,8 +91,8 @@ impl Cell {
 ///
 /// # Errors
 /// When the command or the trace is unusable, an allocator cannot be found or built, or the result
-/// would overwrite a file that is not a check's result. Also when the user interrupts, the program
-/// fails, or a race has no complete round.
+/// cannot be written or would overwrite a file that is not a check's result. Also when the user
+/// interrupts, the program fails, or a race has no complete round.
 pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
     check_command(&request.command, &request.options)?;
     request.replay(Speed::Paced).check()?;

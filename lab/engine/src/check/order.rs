@@ -10,7 +10,7 @@ const ALPHA: f64 = 0.05;
 const MARGIN: f64 = 0.02;
 
 /// Returns the side of 1 on which a ratio was shown to lie; `Nothing` if no side was shown, or if
-/// the distance from 1 is below `MARGIN`.
+/// the ratio differs from 1 by less than `MARGIN`.
 pub(super) fn side(found: &Estimate) -> Shown {
     match found.ratio.ln().abs() >= MARGIN.ln_1p() {
         true => found.shown(),
@@ -52,7 +52,6 @@ impl Samples {
         compared.collect()
     }
 
-    /// Returns the order of the entrants.
     pub(super) fn order(&self) -> Order {
         let pairs = self.pairs().into_iter();
         let pairs = pairs.map(|(pair, found)| (pair, found.ratio, side(&found)));

@@ -52,7 +52,7 @@ const NOTES: [&str; 3] = [
      decided.",
 ];
 
-/// Returns the table of each entrant's memory, page faults and times.
+/// Returns the table of each entrant's memory, page faults and processor time.
 fn entrants(facts: &Facts<'_>) -> Table {
     let heads = [
         "allocator",

@@ -9,7 +9,7 @@ use super::differences::differs;
 use super::pairs::{Both, Pair, Pairs, what};
 use crate::race::{Kind, factor};
 
-/// Probability of one or more false verdicts on one figure, over all allocators and races.
+/// Maximum probability of one or more false verdicts on one figure, over all allocators and races.
 pub const ALPHA: f64 = 0.05;
 
 /// Family of simultaneous comparisons: the number of comparisons of each figure that share the
@@ -102,7 +102,8 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
 }
 
 /// Returns the change of the figure's ratio to the baseline. Returns `None` for the baseline
-/// itself, if the races have no common baseline, or if there are too few rounds.
+/// itself, if the races have no common baseline, if a row lacks the figure, or if there are too few
+/// rounds.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
     if baseline.new.allocator == both.new.allocator {
@@ -140,8 +141,8 @@ fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     Some(Kind::of(&change.figure).verdict(all))
 }
 
-/// Returns the names of the figures that both rows contain. A replay of a trace has only the
-/// figures that its speed supports.
+/// Returns the names of the figures that both rows contain. For replays of a trace, omits the
+/// figures that their speed does not support.
 fn figures(pair: &Pair<'_>, both: &Both<'_>) -> Vec<String> {
     let supported = |figure: &&str| {
         let races = [pair.old, pair.new];

@@ -98,9 +98,9 @@ impl Condition {
         })
     }
 
-    /// Checks that both results contain the condition's allocator and figure, and that the
-    /// condition could be confirmed: by some ratio, or by a failure in the new result. Returns the
-    /// condition.
+    /// Checks that both results contain the condition's allocator, and that its figure is a common
+    /// one or a metric in both. Also checks that some ratio, or a failure in the new result, could
+    /// confirm the condition. Returns the condition.
     ///
     /// # Errors
     /// When a result lacks the allocator or the figure; the message suggests the most similar name.
@@ -130,7 +130,8 @@ impl Condition {
         }
     }
 
-    /// Judges the condition over all races.
+    /// Judges the condition. Returns the most serious outcome over all races and allocators, with
+    /// its reasons.
     pub fn judge(&self, changes: &Changes, pairs: &Pairs<'_>) -> Judged {
         let mut found = self.lost(pairs);
         for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {
@@ -171,8 +172,8 @@ impl Condition {
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
     }
 
-    /// Returns a confirmed outcome for each race that has no rounds in the new result, if one of
-    /// the condition's allocators has a valid row in the old race.
+    /// Returns a confirmed outcome for each race that has no rounds in the new result, if the
+    /// condition's allocator is `any` or has a valid row in the old race.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();

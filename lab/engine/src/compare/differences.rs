@@ -80,7 +80,7 @@ const OPTIONS: [Told; 7] = [
     }),
 ];
 
-/// Returns the path of the program, if the command is the user's own.
+/// Returns the first word of a user's command; empty for a workload.
 fn program(result: &RaceResult) -> String {
     match &result.options.workload {
         Some(_) => String::new(),

@@ -91,12 +91,12 @@ fn machine(saved: &Saved) -> &Machine {
     }
 }
 
-/// Maximum relative difference in memory between machines that count as equal. Kernels reserve
-/// different amounts for themselves.
+/// Maximum relative difference in memory between machines that count as equal. It is not 0, because
+/// kernels reserve different amounts for themselves.
 const SAME_MEMORY: f64 = 0.02;
 
-/// Returns whether two machines have equal descriptions: processor, number of processors, and
-/// memory. Differences in software are reported, but do not count here.
+/// Returns whether two machines have the same processor, the same number of processors, and nearly
+/// the same memory. Differences in software are reported, but do not count here.
 fn is_same(old: &Machine, new: &Machine) -> bool {
     let [old_bytes, new_bytes] = [old, new].map(|machine| machine.memory_bytes as f64);
     old.processor == new.processor

@@ -8,9 +8,9 @@ use heapdrome_suites::present_name;
 use crate::failure::Failure;
 use crate::program;
 
-/// Two races of the same command.
+/// Two races of the same command or workload.
 pub struct Pair<'a> {
-    /// Name of the cell in both collections; `None` for single races.
+    /// Name of the cell in the new collection, with the swept value; `None` for single races.
     pub cell: Option<String>,
     /// Race in the old result.
     pub old: &'a RaceResult,
@@ -30,7 +30,7 @@ pub struct Pairs<'a> {
 
 /// A race without rounds in the new result.
 pub struct Lost<'a> {
-    /// Name of the race's cell in the collection.
+    /// Name of the race's cell in the new collection, with the swept value.
     pub cell: String,
     /// Race in the old result.
     pub old: &'a RaceResult,

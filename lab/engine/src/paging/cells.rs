@@ -1,4 +1,4 @@
-//! Cells of the paging lab, run one by one. Each result is stored before the next cell begins.
+//! Cells of the paging lab, run in turns. Each result is stored before the next turn begins.
 
 use std::time::Duration;
 
@@ -28,11 +28,12 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Adds the `wanted` cells to a collection, and reuses those that it already contains.
+    /// Adds the `wanted` cells to a collection, and reuses those that it already contains with a
+    /// report.
     ///
     /// # Errors
     /// When the collection is not of the paging lab, or a cell was run earlier with other settings.
-    /// In the second case, the error is the cell's name.
+    /// In the second case, the error is the cell's experiment and name.
     pub fn new(
         opened: Opened<'a>,
         mechanism: Option<Mechanism>,
@@ -46,8 +47,8 @@ impl<'a> Cells<'a> {
                 collection.name
             ));
         };
-        // Describe the machine before any run. A later description would attribute the lab's own
-        // load to other programs.
+        // Use the description from the opening, which preceded every run. A later description would
+        // attribute the lab's own load to other programs.
         if cells.iter().all(|cell| cell.reports.is_empty()) {
             collection.machine = opened.machine.clone();
         }
@@ -83,8 +84,8 @@ impl<'a> Cells<'a> {
         evaluate(collection, self.sentences);
     }
 
-    /// Returns the total time of all sessions. A session counts from its opening, and an earlier
-    /// session only until its last cell.
+    /// Returns the total time of all sessions. Each session counts from its opening; an earlier
+    /// session counts only until the end of its last turn.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }
@@ -94,7 +95,8 @@ impl<'a> Cells<'a> {
         Schedule::new(self.rounds, cells, self.places.clone(), self.spent)
     }
 
-    /// Returns whether every cell has had all its turns.
+    /// Returns whether no turn remains: every cell has had all its turns or has failed, or the time
+    /// is used up.
     pub fn are_done(&self, collection: &Collection) -> bool {
         let next = self
             .schedule(collection)

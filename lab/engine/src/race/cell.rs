@@ -1,4 +1,5 @@
-//! One race of a collection: one point of a sweep, or one cell of a suite's tables.
+//! One race of a collection: one point of a sweep, one cell of a suite's tables, or one race of a
+//! check.
 
 use std::path::PathBuf;
 
@@ -82,14 +83,14 @@ pub struct CellRequest {
 /// `proofs` that another cell took with the same program, library and environment.
 ///
 /// The result also has rows for rivals that fail or are not served. The workload's figures become
-/// metrics under their own names. A figure such as `wall_s` becomes `measured_wall_s`, because
-/// every race has a figure of that name.
+/// metrics under their own names, except a figure such as `wall_s`. It becomes `measured_wall_s`,
+/// because every race has a figure `wall_s` of the whole command.
 ///
 /// # Errors
 /// [`Failure::Usage`] when the workload, its parameters or a name is invalid; [`Failure::Baseline`]
-/// when the command fails under the baseline; [`Failure::Interrupted`]; [`Failure::Machine`] when
-/// something cannot be built, started or written. Other cells may continue after
-/// [`Failure::Baseline`].
+/// when the command fails under the baseline or the entrants do different work;
+/// [`Failure::Interrupted`] when the user interrupts; [`Failure::Machine`] when something cannot be
+/// built, started or written. Other cells may continue after [`Failure::Baseline`].
 pub fn run_cell(
     request: &CellRequest,
     engine: &Engine,
@@ -173,7 +174,6 @@ fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Re
     Ok((contest, planned.workload))
 }
 
-/// Makes the plan of a cell.
 fn planned(request: &CellRequest, engine: &Engine) -> Result<Planned, Failure> {
     let (command, workload) = match &request.load {
         Load::Workload { name, words, quick } => {

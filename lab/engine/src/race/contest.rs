@@ -118,8 +118,7 @@ impl Contest {
     }
 
     /// Makes the race a part of a collection. `title` precedes every progress line. The race does
-    /// not report a missing metric `untold`, because the collection reports it. A part of a suite
-    /// is never resumed by itself, because a suite is resumed by its own file.
+    /// not report a missing metric `untold`, because the collection reports it.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.progress.entitle(title, untold);
     }
@@ -188,7 +187,8 @@ impl Contest {
     }
 
     /// Does all work that precedes the rounds, such as `--setup`, the proofs and the warm-up.
-    /// Returns the end of the race if it has already ended, or if no comparison is possible.
+    /// Returns the end of the race if it has already ended or cannot go on, for example because the
+    /// command fails under the baseline.
     ///
     /// # Errors
     /// See [`Contest::run`].
@@ -220,7 +220,7 @@ impl Contest {
         Ok(None)
     }
 
-    /// Runs the rounds of a race after [`Contest::begin`], and ends it.
+    /// Runs the rounds that follow [`Contest::begin`], if any, and ends the race.
     ///
     /// # Errors
     /// See [`Contest::run`].
@@ -238,7 +238,7 @@ impl Contest {
     /// failed race can be resumed.
     ///
     /// # Errors
-    /// See [`Contest::run`]. A failure of the rounds takes precedence.
+    /// See [`Contest::run`]. A failure of the rounds takes precedence over one of `--cleanup`.
     pub fn end(&mut self, ended: Result<Ended, Failure>) -> Result<Ended, Failure> {
         if self.is_finished() {
             return ended;
@@ -324,7 +324,7 @@ impl Contest {
 }
 
 /// Returns an unused name for a race. One process, such as a suite, may start several races within
-/// one second.
+/// one second, so the later ones get a number.
 pub(super) fn unused_name(races: &Path, started: &str) -> String {
     let name = format!("{}-{}", started.replace(':', "-"), std::process::id());
     let numbered = (2..).map(|number| format!("{name}-{number}"));

@@ -53,8 +53,8 @@ impl Contest {
     /// Stops the entrants that are decided, if the limits say so (`until_decided`). Returns the end
     /// of the race if all entrants are decided and the race has run its minimum number of rounds
     /// (`may_end`). In a race of a suite, the targets decide an entrant; in any other race, the
-    /// judged figures do. A race of a suite that is resumed by its own name does not know the
-    /// targets, so its undecided entrants run to the end.
+    /// judged figures do. A race of a suite that is resumed by the race's name, not by the suite's
+    /// file, does not know the targets, so its undecided entrants run to the end.
     pub(super) fn leave_out_decided(&mut self, may_end: bool) -> Result<Option<Ended>, Failure> {
         let rounds = self.race.complete_rounds();
         let stopping = self.race.plan().stopping.clone();

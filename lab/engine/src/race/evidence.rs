@@ -1,4 +1,4 @@
-//! Untimed runs after the rounds, which track every block to explain the result.
+//! Untimed runs after the rounds. They track every block to explain the result.
 //!
 //! The baseline and the leading entrant are tracked first, the others only while all untimed work
 //! takes at most a third of the race's time. A failing run does not fail the race. There are no
@@ -19,7 +19,8 @@ use crate::failure::Failure;
 /// total.
 const SHARE: u32 = 2;
 
-/// Minimum time for each run of the baseline and the leading entrant, even in a short race.
+/// Minimum time allowed for each tracked run of the baseline and the leading entrant, even in a
+/// short race. Only `--max-time` allows less.
 const LEAST: Duration = Duration::from_secs(2);
 
 /// Reciprocal of the maximum share of the race's time limit that is reserved for tracked runs. The

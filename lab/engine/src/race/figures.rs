@@ -51,7 +51,8 @@ pub const WALL: Figure = Figure {
     of: |run| run.wall.as_seconds(),
 };
 
-/// Figures of every run that are compared with the baseline's. The first is [`WALL`].
+/// Figures of every run, except [`CPU`], that are compared with the baseline's. The first is
+/// [`WALL`].
 pub const FIGURES: [Figure; 8] = [
     WALL,
     Figure {
@@ -91,7 +92,7 @@ pub const FIGURES: [Figure; 8] = [
     },
 ];
 
-/// Processor time: the sum of user and system time. The terminal's table shows it as one figure.
+/// Processor time: the sum of user and system time.
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,
@@ -108,7 +109,7 @@ pub enum Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// Returns every figure of a race with these options.
+    /// Returns every figure in which a race with these options compares entrants.
     pub fn all(options: &'a Options) -> Vec<Self> {
         let common = FIGURES.into_iter().chain([CPU]).map(Self::Common);
         common
@@ -139,7 +140,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Returns the smallest step of the figure, or 0 if it is unknown.
+    /// Returns the smallest step between two values of the figure, or 0 if the step is unknown.
     pub fn resolution(&self) -> f64 {
         match self {
             Self::Common(figure) => schema::resolution(figure.name),

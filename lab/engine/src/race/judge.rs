@@ -1,5 +1,5 @@
-//! Conclusions from the judged figures: standings of the rivals, sensitivity of the race, and open
-//! targets of a suite.
+//! Conclusions from the data of a race: standings of the rivals, the noise floor, and the entrants
+//! that the targets of a suite decide.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +55,8 @@ pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Stan
     rivals.map(standing).collect()
 }
 
-/// Returns the noise floor, which is derived from the baseline's twin; `None` without a twin, or
-/// with too few rounds.
+/// Returns the noise floor: the twin's ratio to the baseline, and the smallest differences that the
+/// race could show. Returns `None` without a twin, or with too few rounds.
 pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor> {
     let twin = material
         .plan

@@ -1,7 +1,7 @@
 //! Time limits of a race.
 //!
-//! An explicit limit covers everything from `--setup` on. Without a limit, the pace of the race and
-//! the duration of its command determine the time for rounds.
+//! `--max-time` covers everything from `--setup` on. The pace of the race and the duration of its
+//! command limit only the time for rounds.
 
 use std::time::{Duration, Instant};
 
@@ -56,8 +56,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the clock of a resumed race. The time before the resumption includes only the timed
-    /// runs, because no other times are known.
+    /// Returns a clock that continues after the `runs` of earlier sessions. The times of these
+    /// sessions include only the timed runs, because no other times are known.
     pub fn after(runs: &[Run]) -> Self {
         let rounds = runs.iter().map(|run| Duration::from(run.wall)).sum();
         Self {
@@ -113,7 +113,7 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// Returns the time of the remaining rounds up to `rounds`, and of the memory runs.
+    /// Returns the total time of the remaining rounds up to `rounds` and of the memory runs.
     fn until(&self, rounds: u32) -> Duration {
         let left = rounds.saturating_sub(self.done);
         let runs = self.run.saturating_mul(left.saturating_mul(self.runs));

@@ -1,4 +1,4 @@
-//! A race: from a plan to the verdict.
+//! Races and sweeps, from the plan to the result, and their resumption.
 
 mod as_is;
 mod cell;
@@ -55,7 +55,7 @@ const WITHOUT_PROOF: &str =
 /// Returns the command's outcome for a race. The report already contains the details.
 ///
 /// # Errors
-/// When the race is incomplete, an entrant's row is invalid, or no proof was taken.
+/// When the race failed or compared nothing, an entrant's row is invalid, or no proof was taken.
 pub fn outcome(ended: Result<Ended, Failure>, result: &RaceResult) -> Result<(), Failure> {
     match ended {
         Err(failure) => Err(failure),

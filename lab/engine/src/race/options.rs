@@ -1,4 +1,4 @@
-//! Default settings of a race's runs, and checks that precede all builds.
+//! Default settings of a race's runs, and checks of its judged figures and its command.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::program;
 use heapdrome_schema::nearest_or_all;
 
-/// Returns the default options: output compared, one memory run, status 0 as success, wall time
-/// judged.
+/// Returns the default options: output compared, one memory run for each entrant, status 0 as
+/// success, wall time judged.
 pub fn usual_options() -> Options {
     Options {
         compare_output: true,
@@ -23,8 +23,8 @@ pub fn usual_options() -> Options {
 /// Figures of every race that `--judge` accepts: short name, and name in a result.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
-/// Checks that the race has every judged figure. `metrics` are the names of figures that only this
-/// race has.
+/// Checks that the race has every judged figure. `metrics` are the names of the race's figures in
+/// addition to [`JUDGED`].
 ///
 /// # Errors
 /// When a figure is missing. The message suggests existing names.

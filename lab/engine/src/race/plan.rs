@@ -1,4 +1,4 @@
-//! Conversion of a request into a plan: every name is looked up, and every missing allocator built.
+//! Conversion of a request into a plan. It looks up every name, and builds the missing allocators.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -44,7 +44,7 @@ pub struct Wanted<'a> {
     pub part: Option<Part>,
 }
 
-/// Makes the plan: every name is looked up, and every missing allocator is built.
+/// Makes the plan. Looks up every name, and builds the missing allocators.
 ///
 /// # Errors
 /// When an option, a name or a file is invalid, a requested allocator cannot be built, or the user
@@ -86,8 +86,8 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     })
 }
 
-/// Checks the workload's program before any build. Also prepares a trace, because only its
-/// compilation detects damage.
+/// Checks the workload's program before any build. Prepares and returns the workload if it replays
+/// a trace, because only compilation detects a damaged trace.
 fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let Some(workload) = workload else {
         return Ok(None);

@@ -70,9 +70,9 @@ impl Contest {
         Ok(self.lost())
     }
 
-    /// Returns the end of a race whose command failed for the baseline under the witness. One run
-    /// without the witness shows whether the command or the witness is at fault. A server cannot be
-    /// tried this way.
+    /// Returns the end of a race whose command failed under the witness for the baseline or its
+    /// twin. One run without the witness shows whether the command or the witness is at fault. A
+    /// server cannot be tried this way.
     fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
         if self.race.plan().options.server.is_some() {
             return Ok(Ended::BaselineFailed(baseline_failure(how)));
@@ -139,8 +139,8 @@ impl Contest {
         )
     }
 
-    /// Performs one step of the race. If a library has changed, takes the entrant's proof again and
-    /// repeats the step.
+    /// Performs one step of the race. If an entrant's library has changed, takes the proof of that
+    /// entrant again and repeats the step.
     pub(super) fn guarded<T>(
         &mut self,
         step: impl Fn(&mut Race, Events<'_>, &Interrupt) -> Result<T, MeasureError>,
@@ -179,8 +179,9 @@ impl Contest {
         }
     }
 
-    /// Takes a proof again, after `cause` invalidated it. Adds a remark, because the rounds before
-    /// and after the change ran in different environments or used different files.
+    /// Takes a proof again after `cause` invalidated it, except with `--unproven`. Adds a remark,
+    /// because the rounds before and after the change ran in different environments or used
+    /// different files.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;
@@ -215,7 +216,6 @@ impl Contest {
     }
 }
 
-/// Remark on a race without proofs.
 const UNPROVEN: &str = "no proof was taken (--unproven): nothing shows that any allocator served the \
      command, or that the entrants did the same work";
 

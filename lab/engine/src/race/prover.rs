@@ -1,4 +1,5 @@
-//! Untimed runs under the witness. They determine the object that serves malloc before any timing.
+//! Untimed runs under the witness. They prove which object serves malloc, count the work again, and
+//! track blocks.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,7 +16,7 @@ use super::server;
 use super::store::Shared;
 use crate::failure::Failure;
 
-/// Runner of the witness. It takes the proofs of a race.
+/// Runner of the witness for the untimed runs of a race.
 pub struct Prover {
     witness: Witness,
     scratch: tempfile::TempDir,
@@ -63,10 +64,10 @@ impl From<Watched> for Shown {
 const TAIL_LINES: usize = 10;
 
 impl Prover {
-    /// Creates a prover. Its witness uses `folder` if no better folder is suitable.
+    /// Creates a prover. Its witness keeps records in `folder` if shared memory is not suitable.
     ///
     /// # Errors
-    /// When no folder is suitable.
+    /// When no folder is suitable for the records, or no temporary folder can be created.
     pub fn new(folder: &Path, interrupt: Arc<AtomicBool>) -> Result<Self, Failure> {
         Ok(Self {
             witness: Witness::new(folder).map_err(Failure::machine)?,
@@ -98,9 +99,9 @@ impl Prover {
         Ok(key == proof.key)
     }
 
-    /// Proves that `entrant` serves the command of `race`, and writes the proof or the failure to
-    /// the journal. Reuses the baseline's proof for its twin if that proof is valid, and reuses a
-    /// matching proof in `shared`.
+    /// Determines whether `entrant` serves the command of `race`, and writes the proof or the
+    /// failure to the journal. Reuses the baseline's proof for its twin if that proof is valid, and
+    /// reuses a matching proof in `shared`.
     ///
     /// # Errors
     /// When the command cannot be traced, the journal cannot be written, or the user interrupts.
@@ -245,7 +246,8 @@ impl Prover {
             key,
             ..report.proof
         };
-        // If another allocator serves the command anyway, a second run would change nothing.
+        // If the first run already shows that another allocator serves the command, a second run
+        // would change nothing.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
                 Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),
@@ -345,7 +347,7 @@ fn untraceable(error: WitnessError) -> Failure {
     }
 }
 
-/// Returns the last lines of a file; nothing if the file does not exist.
+/// Returns the last lines of a file; empty if the file cannot be read.
 fn tail(path: &Path) -> String {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

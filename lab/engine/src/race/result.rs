@@ -1,4 +1,4 @@
-//! Conversion of journal lines to the result that is shown and saved.
+//! Conversion of a race's data to the result that is shown and saved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,6 @@ pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     }
 }
 
-/// Assembles the row of one entrant.
 fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult {
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
@@ -172,7 +171,8 @@ fn named_series(
 /// Returns the series of a figure over the runs that measured memory; `None` if no run has the
 /// figure.
 fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
-    // A run shorter than the time between two readings has no reading.
+    // A run shorter than the time between two readings has no reading. Its figure is 0 and does
+    // not count.
     let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);
     let samples: Vec<f64> = figures.filter(|figure| *figure > 0.0).collect();
     let first = memory.first()?;
@@ -233,7 +233,7 @@ fn compared_output(material: &Material<'_>, entrant: usize) -> Output {
     }
 }
 
-/// Returns the rivals whose output differs from the baseline's.
+/// Returns the positions in the plan of the rivals whose output differs from the baseline's.
 pub fn differing(material: &Material<'_>) -> Vec<usize> {
     let is_rival = |e: &usize| material.plan.entrants[*e].role == Role::Rival;
     let rivals = (0..material.plan.entrants.len()).filter(is_rival);

@@ -87,7 +87,7 @@ impl Contest {
 
     /// Runs the baseline once, without recording the run, if the shortest run under the witness was
     /// short. The forecast uses this run, because a short command takes several times as long under
-    /// the witness.
+    /// the witness. Does nothing for a race of a collection, which has no forecast.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -219,7 +219,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Makes the missing memory runs of every entrant that still races, except the twin.
+    /// Makes the missing memory runs of every entrant that still races, except the twin, while
+    /// `--max-time` allows it.
     fn watch_memory(&mut self) -> Result<(), Failure> {
         let wanted = self.race.plan().options.memory_runs as usize;
         for entrant in 0..self.race.plan().entrants.len() {

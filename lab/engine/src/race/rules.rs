@@ -1,4 +1,4 @@
-//! Error probabilities of the figures of a race.
+//! Statistical rules for the figures of a race, and comparisons by these rules.
 
 use heapdrome_schema::{Comparison, Plan, Replayed, Role, Verdict};
 use heapdrome_statistics::{Estimate, Rule};

@@ -128,7 +128,7 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
     // If there are several rivals, and all agree with each other but not with the first run, the
-    // first run left results that changed the work of all later runs.
+    // first run probably left results that changed the work of all later runs.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,
@@ -201,7 +201,7 @@ impl Contest {
         Some(compared)
     }
 
-    /// Runs the baseline again after all others, and returns the work of each run.
+    /// Runs the baseline again after all others, and returns the work of each run that succeeds.
     fn baseline_again(&mut self) -> Result<Vec<Work>, Failure> {
         let baseline = self.race.plan().baseline();
         let mut again = Vec::new();

@@ -1,4 +1,5 @@
-//! Run of a server under the witness. It includes load, because an idle server proves nothing.
+//! Run of a server under the witness, and run of a race's command without the witness. The server
+//! gets load, because an idle server proves nothing.
 
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;

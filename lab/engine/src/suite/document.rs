@@ -21,8 +21,9 @@ use crate::paging::{
 /// Name of the suite.
 pub const NAME: &str = "lgalloc";
 
-/// Memory limit and processor quota of cells that need no swap, as in the document.
+/// Memory limit of cells that need no swap, as in the document.
 const MEMORY: Bytes = Bytes::from_gib(4);
+/// Processor quota of cells that need no swap, as in the document.
 const PROCESSORS: f64 = 16.0;
 
 /// Options that only this suite has.
@@ -47,7 +48,8 @@ impl<'a> Document<'a> {
     /// Opens the lab, and adds the requested cells to the collection.
     ///
     /// # Errors
-    /// When an experiment or an allocator is unknown, or a cell was run with other settings before.
+    /// When an experiment or an allocator is unknown, the lab cannot be opened, or a cell was run
+    /// earlier with other settings.
     pub(super) fn open(request: &SuiteRequest, kept: &mut Kept<'a>) -> Result<Self, Failure> {
         let parts = parts(&request.only)?;
         let mut form = Form::of(request.scale);
@@ -95,9 +97,9 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Returns swap for these cells: the requested swap, else the existing swap, else a swap file.
-    /// Returns `None` if no swap must be created. If none is possible, returns `None`, marks the
-    /// cells that require swap as failed, and adds a remark with the reason.
+    /// Creates swap for these cells: the requested swap, or a swap file if too little is free.
+    /// Returns `None` if nothing must be created. If swap is impossible, also marks the cells that
+    /// require it as failed, and adds a remark with the reason.
     ///
     /// # Errors
     /// When the user interrupts.

@@ -1,4 +1,4 @@
-//! Estimates a suite's time by one run of each allocator on the smallest form of each race.
+//! Estimates a suite's time by one round of the smallest form of each race.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -153,7 +153,7 @@ impl Estimate {
     }
 }
 
-/// Describes the maximum time; empty if the race has a fixed number of rounds.
+/// Describes the maximum time; empty if it does not exceed the minimum time.
 fn up_to(least: Duration, most: Duration) -> String {
     match most > least {
         true => format!(

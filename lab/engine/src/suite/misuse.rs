@@ -1,5 +1,5 @@
 //! The suite `misuse`: the response of each allocator to each kind of misuse. Other suites use it
-//! for the allocators that have a target on misuse.
+//! for the allocators that have a target or a claim on misuse.
 
 use std::collections::BTreeSet;
 
@@ -47,8 +47,8 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
     Ok(collection)
 }
 
-/// Tests the raced allocators that have a target on misuse, except those already tested. A failed
-/// test is reported, adds a remark, and leaves the target open.
+/// Tests the raced allocators that have a target or a claim on misuse, except those already tested.
+/// A test that cannot be run is reported, adds a remark, and leaves the target or claim open.
 ///
 /// # Errors
 /// When the user interrupts.

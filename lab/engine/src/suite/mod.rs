@@ -1,4 +1,4 @@
-//! Suites: sets of races, or of paging-lab cells, that reproduce published tables on this machine.
+//! Suites: sets of races, of paging-lab cells, or of tests of misuse.
 
 mod document;
 mod estimate;
@@ -36,7 +36,7 @@ pub struct SuiteRequest {
     pub allocators: Vec<String>,
     /// Cells, experiments or kinds of misuse to run, depending on the suite; empty for all.
     pub only: Vec<String>,
-    /// Number of rounds of each race; `None` for the suite's own.
+    /// Number of rounds of each race or paging-lab cell; `None` for the suite's own.
     pub rounds: Option<u32>,
     /// File of a suite to resume.
     pub resume: Option<PathBuf>,
@@ -44,7 +44,8 @@ pub struct SuiteRequest {
     pub file: Option<PathBuf>,
     /// Whether variables replace folder names in the file for the results.
     pub redact: bool,
-    /// Seed of every random draw; `None` for a seed from the clock.
+    /// Seed of every random draw; `None` for a seed from the clock, or for 1 in the suite
+    /// `lgalloc`.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,
@@ -57,7 +58,8 @@ trait Pieces {
     /// Estimates the time of the remaining pieces.
     fn estimate(&mut self, kept: &mut Kept<'_>) -> Result<Estimate, Failure>;
 
-    /// Runs the remaining pieces, and stores each before the next begins.
+    /// Runs the remaining pieces. Stores the result of each race, or of each turn of a cell, before
+    /// the next begins.
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure>;
 
     /// Computes the tables and verdicts from all results.
@@ -74,8 +76,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a suite: reports every error of the request. Unless only an estimate is wanted, builds
-    /// every allocator that the suite needs.
+    /// Opens a suite, and reports errors of the request. Unless only an estimate is wanted, builds
+    /// every missing allocator that the suite needs.
     ///
     /// # Errors
     /// When the suite is unknown, cannot be run, or cannot be resumed.
@@ -106,8 +108,8 @@ impl<'a> Session<'a> {
         self.pieces.estimate(&mut self.kept)
     }
 
-    /// Runs the remaining pieces, and tests misuse if a target depends on it. After an interrupt,
-    /// reports how to resume.
+    /// Runs the remaining pieces, and tests misuse if a target or a claim depends on it. After an
+    /// interrupt, reports how to resume.
     ///
     /// # Errors
     /// When the file cannot be written, the user interrupts, or a piece could not be run. A missing
@@ -143,8 +145,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Opens races of suites: reports every error in the suites. Unless only an estimate is wanted,
-    /// builds every allocator that they need.
+    /// Opens races of suites, and reports errors in the suites. Unless only an estimate is wanted,
+    /// builds every missing allocator that the races need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,

@@ -10,8 +10,7 @@ use crate::placement;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 
-/// Value of `min_rounds` for a race with a fixed number of rounds. A race with fewer rounds uses
-/// that fixed number instead.
+/// Value of `min_rounds` for a race with a fixed number of rounds, unless that number is smaller.
 const LEAST_ROUNDS: u32 = 5;
 
 /// Time after which a run counts as hung, except at the published scale.
@@ -73,8 +72,8 @@ impl Races {
         }
     }
 
-    /// Runs one race for `rounds` rounds. A race with a larger maximum of its own continues until
-    /// it is decided.
+    /// Runs one race for `rounds` rounds. A race with a maximum of its own continues until all its
+    /// entrants are decided or that maximum is reached.
     ///
     /// # Errors
     /// See [`run_cell`].

@@ -62,8 +62,8 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that in each finished race, all of its allocators in `races` took part, so that finished
-/// and remaining races fit into one table.
+/// Checks that every allocator that `races` lists for a finished race took part in it, so that
+/// finished and remaining races fit into one table.
 ///
 /// # Errors
 /// When such an allocator did not take part in a finished race.
@@ -103,7 +103,7 @@ fn of_this_machine(collection: &Collection) -> bool {
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 
-/// Allocators of suites, by their names in the registry.
+/// Allocators of suites, as names in the registry or paths of libraries.
 pub struct Equipment {
     /// Rivals that were requested in place of the suites' own.
     pub rivals: Vec<String>,

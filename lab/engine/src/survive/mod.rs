@@ -1,4 +1,5 @@
-//! Survival: the smallest memory limit under which a command finishes, and its slowdown there.
+//! Survival: the smallest memory limit under which a command finishes, and its slowdown under each
+//! limit that was tried.
 
 mod proof;
 mod report;
@@ -48,7 +49,6 @@ pub struct SurviveRequest {
     pub asked: Vec<String>,
 }
 
-/// Resources of a search.
 struct Site<'a> {
     request: &'a SurviveRequest,
     lab: &'a Lab,
@@ -56,8 +56,8 @@ struct Site<'a> {
     engine: &'a Engine,
 }
 
-/// Searches for the smallest limit under each allocator, with and without swap. The collection
-/// contains all findings, even if the search failed.
+/// Searches for the smallest limit under each allocator: without swap, and with swap if any is
+/// free. The collection contains all findings, even if the search failed.
 ///
 /// # Errors
 /// When the command does not exist, no limit is possible, an allocator cannot be found or built, or

@@ -7,7 +7,7 @@ use super::slowdown::{self, shown};
 use crate::failure::Failure;
 use crate::program;
 
-/// Mark that follows a limit that was tried only once.
+/// Mark that follows a smallest limit that was tried only once.
 const ONCE: &str = " *";
 
 /// Returns the tables of the smallest limits, and of every limit that was tried.
@@ -108,7 +108,7 @@ fn too_few(rows: &[Survival]) -> Option<String> {
     })
 }
 
-/// Returns the legend for [`ONCE`], if a limit was tried only once.
+/// Returns the legend for [`ONCE`], if a smallest limit was tried only once.
 fn once(rows: &[Survival]) -> Option<String> {
     let enough = Survival::FEWEST_RUNS;
     rows.iter().any(Survival::tried_once).then(|| {
@@ -119,7 +119,8 @@ fn once(rows: &[Survival]) -> Option<String> {
     })
 }
 
-/// Returns notes for the reader: failures, and the allocator that needs the least memory.
+/// Returns notes for the reader: the allocator that needs the least memory, the legend for
+/// [`ONCE`], a warning about too few runs, and the failures.
 fn notes(rows: &[Survival]) -> Vec<String> {
     let mut notes = survival::needs_least(rows);
     notes.extend(once(rows));

@@ -21,8 +21,9 @@ pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     measured(row, trial).filter(|_| row.shows_slowdown(trial))
 }
 
-/// Returns a table with one row for each limit that was tried, sorted by size, and one row without
-/// a limit. If `command` does not finish under a limit, the row contains the reason.
+/// Returns a table of all searches. Each search has one row for each limit that was tried, sorted
+/// by size, and then one row without a limit. If `command` does not finish under a limit, the row
+/// contains the reason.
 pub fn table(rows: &[Survival], command: &str) -> Table {
     let heads = [
         "allocator",
@@ -63,7 +64,7 @@ fn lines(row: &Survival) -> Vec<Vec<String>> {
 fn unlimited(row: &Survival) -> Trial {
     Trial {
         wall_s: row.unlimited_s.clone(),
-        // If the command fails without a limit, no limit is tried.
+        // If no limit was tried, the failure is that of the runs without a limit.
         failure: row.failure.clone().filter(|_| row.trials.is_empty()),
         ..Trial::default()
     }

@@ -1,4 +1,4 @@
-//! Executables that are installed in heapdrome's folder and run its workloads.
+//! Executables that are installed in heapdrome's folder and run its workloads and experiments.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

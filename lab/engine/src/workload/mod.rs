@@ -198,14 +198,14 @@ impl From<trace::Replay> for Asked {
     }
 }
 
-/// Returns valid parameters after checking that the machine has enough memory for them.
+/// Returns valid parameters after checking that enough memory is available for them.
 fn that_fit(parameters: Result<Parameters, Refusal>) -> Result<Parameters, Failure> {
     let parameters = parameters.map_err(Failure::usage)?;
     heapdrome_workloads::fits(&parameters).map_err(Failure::usage)?;
     Ok(parameters)
 }
 
-/// Quotes a word for a shell; `name=value` stays unchanged.
+/// Quotes a word for a shell. A word of letters, digits and `_-./=` stays unchanged.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=".contains(c);
     match shlex::try_quote(word) {

@@ -58,8 +58,8 @@ const COMMON: [(&str, bool); 6] = [
 const FIGURES_OF_REPORT: &str = r#""figures":\{[^}]*\}"#;
 
 impl Asked {
-    /// Checks that the companion of a built-in load or a replay exists, and that a trace is valid.
-    /// A program of the system is not checked. This check precedes all builds.
+    /// Checks that the companion of a built-in load or a replay exists, and that the beginning of a
+    /// trace is valid. A program of the system is not checked. This check precedes all builds.
     ///
     /// # Errors
     /// When the companion does not exist, or the trace is unusable.
@@ -87,7 +87,7 @@ impl Asked {
         Some(own.iter().map(|(name, _)| metric_name(name)).collect())
     }
 
-    /// Prepares the workload: finds its program, and writes its files into the cache.
+    /// Prepares the workload: finds its program, and writes its files, if any, into the cache.
     ///
     /// # Errors
     /// When the workload's program or a file that it needs is unavailable, or the user interrupts.

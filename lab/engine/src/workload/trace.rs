@@ -80,11 +80,11 @@ impl Replay {
         words
     }
 
-    /// Checks that the trace is readable and the companion is installed. This check precedes all
-    /// builds.
+    /// Checks that the companion is installed and the beginning of the trace is valid. This check
+    /// precedes all builds.
     ///
     /// # Errors
-    /// When the trace or the companion is missing, or the trace is not valid.
+    /// When the trace or the companion is missing, or the beginning of the trace is not valid.
     pub fn check(&self) -> Result<(), Failure> {
         companion::find(heapdrome_replay::NAME)?;
         heapdrome_replay::check(&self.trace.open()?).map_err(|error| self.failure(error))
@@ -161,7 +161,8 @@ impl Replay {
 /// Name of a file beside a program. The file contains the offset at which the trace was cut off.
 const CUT_OFF: &str = "cut-off";
 
-/// Returns the header of a program in the cache; `None` if the cache does not contain it.
+/// Returns the header and the cut-off of a program in the cache; `None` if the cache has no
+/// readable program.
 fn known(folder: &Path, program: &Path) -> Option<Compiled> {
     let header = heapdrome_replay::header(&File::open(program).ok()?).ok()?;
     let cut_off = std::fs::read_to_string(folder.join(CUT_OFF)).ok();
@@ -212,7 +213,8 @@ impl Program {
         }
     }
 
-    /// Returns remarks on the validity of the figures and on omitted calls.
+    /// Returns notes on the validity of the figures, on the latest check of the replay, and on
+    /// parts of the trace that were not replayed.
     pub fn notes(&self) -> Vec<String> {
         let header = self.header();
         let holds = match header.speed {

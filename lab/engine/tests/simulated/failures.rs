@@ -1,5 +1,5 @@
-//! Tests that a command or a rival that fails in a round is reported with the kind and the place of
-//! its failure, and that the race continues.
+//! Tests of outputs that differ or vary, of rivals that fail a check or are slow, and of a baseline
+//! that fails in the warm-up.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,8 +13,8 @@ use heapdrome_schema::{
 
 use crate::support::{self, Site, done, end, is_hook, rival, row, samples};
 
-/// Rivals as pairs of a name and a setting. The first prints an additional line, the second does
-/// not.
+/// Rivals as pairs of a name and a setting. Of these two, only `talking` misbehaves, in ways that
+/// each simulation defines.
 const BESIDE_A_SOUND_ONE: [(&str, &str); 2] = [("talking", "talking"), ("sound", "sound")];
 
 /// Simulates a command that prints an additional line under the rival `talking`.

@@ -1,8 +1,8 @@
-//! Tests that a race ends when the judged figures are decided, and that beaten rivals leave it
-//! early.
+//! Tests that beaten rivals leave a race early, and that it ends when the judged figures are
+//! decided, at the requested rounds or precision, or at new limits.
 //!
-//! The judged figure is printed by the command: the baseline prints 1, and a rival the value of its
-//! setting.
+//! The command prints the judged figure: 1 for the baseline, and the value of its setting for any
+//! rival except `open`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +14,7 @@ use heapdrome_schema::{Better, Metric, Options, RaceResult, Status, Stopping};
 use crate::support::{self, Site, done, end, ran, rival};
 
 /// Returns conditions under which beaten entrants leave a race, and the race ends when every
-/// entrant is decided.
+/// entrant is decided or after `max_rounds` rounds.
 fn deciding(max_rounds: u32) -> Stopping {
     Stopping {
         min_rounds: 5,

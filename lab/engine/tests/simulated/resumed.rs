@@ -1,4 +1,5 @@
-//! Tests the selection of interrupted races, and their state after they are resumed.
+//! Tests of the search for interrupted races, of races that are running or cannot be resumed, and
+//! of a resumed race whose last journal line was cut short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

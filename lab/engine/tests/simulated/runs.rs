@@ -1,5 +1,4 @@
-//! Tests the order and the environment of the runs of a race, and the figures that are read from
-//! them.
+//! Tests the order of the runs of a race, and a metric that is read from their output.
 
 use std::sync::{Arc, Mutex};
 

@@ -42,7 +42,7 @@ impl Sink for Told {
     }
 }
 
-/// Returns an engine that works below `root` as a separate process would.
+/// Returns a new engine that works in folders below `root` and records its events in `told`.
 pub fn engine(root: &Path, told: &Told) -> Engine {
     let folders = Folders::below(root).unwrap_or_else(|error| panic!("{error}"));
     Engine::apart(folders, told.clone())
@@ -135,7 +135,7 @@ impl Site {
         }
     }
 
-    /// Opens an engine that works in this folder and runs the commands of `simulation`.
+    /// Opens an engine that works in this folder and replaces commands by `simulation`.
     pub fn engine(&self, simulation: Simulation) -> Engine {
         engine(self.root.path(), &self.told).simulated(simulation)
     }

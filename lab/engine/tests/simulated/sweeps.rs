@@ -1,4 +1,5 @@
-//! Tests sweeps that are interrupted and resumed as a whole.
+//! Tests sweeps that are interrupted and resumed as a whole, and a sweep whose output contains no
+//! work.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,8 +65,8 @@ fn rounds(collection: &Collection) -> Vec<(&str, u32)> {
         .collect()
 }
 
-/// Runs a sweep, interrupts it after each number of runs in `after`, and resumes it each time.
-/// Returns every result.
+/// Runs a sweep, interrupts it after each total number of runs in `after`, and resumes it each
+/// time. Returns every result.
 fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
     let root = tempfile::tempdir().expect("a folder");
     let (told, runs) = (Told::default(), Arc::default());

@@ -1,4 +1,4 @@
-//! Writes the description of the build for ninja and for make.
+//! Formats the description of a build for ninja and for make.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,9 +9,9 @@ use crate::definition::Build;
 
 /// Name of the link to the package in the folder of the build.
 pub(crate) const PACKAGE: &str = "package";
-/// Folder of the objects.
+/// Name of the folder of the objects in the folder of the build.
 pub(crate) const OBJECTS: &str = "objects";
-/// Folder of the generated headers.
+/// Name of the folder of the generated headers in the folder of the build.
 pub(crate) const GENERATED: &str = "generated";
 
 const HEADER: &str = "# Written by heapdrome for its workload; rewritten for each race.\n";
@@ -21,7 +21,7 @@ pub(crate) struct Description<'a> {
     pub build: &'a Build,
     pub compiler: &'a Path,
     pub archiver: &'a Path,
-    /// Paths within the package.
+    /// Paths of the translation units within the package.
     pub units: &'a [String],
 }
 
@@ -98,7 +98,8 @@ fn object_of(unit: &str) -> String {
     format!("{OBJECTS}/{}", stem.to_string_lossy().replace('/', "_"))
 }
 
-/// Formats a path as one word of a shell command in a description: both builders read `$$` as `$`.
+/// Formats a path as one word of a shell command in a description. Doubles each `$`, because both
+/// builders read `$$` as `$`.
 fn escaped(path: &Path) -> String {
     quoted(&path.to_string_lossy()).replace('$', "$$")
 }

@@ -29,8 +29,9 @@ pub(super) fn prepare(
     Ok(request.prepared(input, command))
 }
 
-/// Writes `count` functions, each with a second one that calls it. They have branches, loops and
-/// defects that cppcheck follows and finds: unused variables, lost memory, divisions by zero.
+/// Writes `count` functions, each with a second one that calls it. They have branches and loops for
+/// cppcheck to follow, and defects for it to find: unused variables, lost memory, divisions by
+/// zero.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     let mut random = Random::new(31);
     writeln!(out, "#include <string>\n#include <vector>")?;

@@ -1,4 +1,4 @@
-//! Git reads, blames and packs a history that it imported itself.
+//! Git shows, blames or repacks a history that it imported itself.
 
 mod history;
 

@@ -24,8 +24,8 @@ pub(super) fn prepare(
     Ok(request.prepared(input, command))
 }
 
-/// Writes a directed graph of `count` nodes without cycles. One or two edges lead to each node but
-/// the first, from nodes shortly before it.
+/// Writes a directed graph of `count` nodes without cycles. One or two edges lead to each node
+/// except the first, from nodes shortly before it.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     let mut random = Random::new(37);
     writeln!(out, "digraph {{")?;

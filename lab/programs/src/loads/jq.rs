@@ -30,7 +30,7 @@ pub(super) fn prepare(
     Ok(request.prepared(input, command))
 }
 
-/// Writes `count` documents, one a line.
+/// Writes `count` documents, each on its own line.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     let mut random = Random::new(23);
     for _ in 0..count {

@@ -13,7 +13,7 @@ pub(super) fn prepare(
         write_file(&folder.join("load.lua"), SCRIPT)
     })?;
     let repetitions = request.values.word("repetitions");
-    // -E: ignore the user's environment variables.
+    // -E makes Lua ignore the user's environment variables.
     let command = words(&[&request.tool(0), "-E", "load.lua", repetitions]);
     Ok(request.prepared(input, command))
 }

@@ -97,7 +97,7 @@ fn a_cache_that_may_not_be_written_to_is_told() {
     assert!(!message.contains('\n'), "{message}");
 }
 
-/// Unmounts the file system when it is dropped.
+/// A mounted file system, which dropping this value unmounts.
 struct Mounted<'a>(&'a Path);
 
 impl Drop for Mounted<'_> {

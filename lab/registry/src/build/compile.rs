@@ -46,7 +46,7 @@ pub(super) fn run(
     let (sender, receiver) = mpsc::channel();
     let worker = |begun: mpsc::Sender<String>| -> Result<(), ChildError> {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // If the receiver is gone after a failure, the message is not needed.
+            // Sending fails only if the receiver is gone. Then the message is not needed.
             let _ = begun.send(format!("compiling {}", short_name(&unit.file)));
             let result = unit.run(folder, log, interrupt);
             if result.is_err() {

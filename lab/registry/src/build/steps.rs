@@ -268,7 +268,7 @@ pub(crate) fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder with its contents. The copies are writable, also of read-only files, because
+/// Copies a folder with its contents. Copies of read-only files are writable, too, because
 /// configure and make change them.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
@@ -286,7 +286,6 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     Ok(())
 }
 
-/// Lets the owner write a file.
 fn make_writable(file: &Path) -> std::io::Result<()> {
     let mut permissions = std::fs::metadata(file)?.permissions();
     permissions.set_mode(permissions.mode() | 0o200);

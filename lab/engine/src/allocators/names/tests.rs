@@ -1,4 +1,5 @@
-//! Tests of the allocator groups, and of the quality of the default group.
+//! Tests of the allocator groups, of the quality of the default group, and of the allocators that
+//! remain available after a failed fetch.
 
 use std::path::Path;
 
@@ -28,7 +29,7 @@ fn published() -> Vec<RaceResult> {
 }
 
 /// Returns the relative excess of the best default entrant's figure over the best figure of all
-/// entrants.
+/// entrants except the twin and [`ARENA`].
 fn excess(result: &RaceResult, figure: &str) -> f64 {
     let counts = |row: &&EntrantResult| row.role != Role::Twin && row.allocator != ARENA;
     let rows = result.entrants.iter().filter(counts);

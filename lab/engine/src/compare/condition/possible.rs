@@ -1,4 +1,4 @@
-//! Refusal of conditions that no ratio between two results could confirm. A comparison with such a
+//! Refusal of conditions that nothing in two results could confirm. A comparison with such a
 //! condition could never fail.
 
 use heapdrome_schema::EntrantResult;
@@ -8,12 +8,14 @@ use super::{ANY, Condition, short_name};
 use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
-/// Figure that only untimed memory runs measure. By default, a race has one such run.
+/// Figure that only untimed memory runs measure. By default, each entrant makes one, which is too
+/// few for an interval.
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
-    /// Returns the reason why no ratio could confirm the condition, with a remedy; `None` if some
-    /// ratio could, or if an allocator or a whole race fails in the new result.
+    /// Returns the reason why nothing could confirm the condition, with a remedy. Returns `None` if
+    /// some ratio could, or if one of the condition's allocators or a whole race fails in the new
+    /// result.
     pub(super) fn why_impossible(&self, pairs: &Pairs<'_>, same_machine: bool) -> Option<String> {
         let is_failing = |pair: &Pair<'_>| !self.failing(pair).is_empty();
         if !self.lost(pairs).is_empty() || pairs.pairs.iter().any(is_failing) {
@@ -28,7 +30,8 @@ impl Condition {
     }
 
     /// Returns, for each entrant with a factor that could confirm the condition, the number of runs
-    /// in the old race and in the new one: see [`counting`](crate::compare::changes::counting).
+    /// in the old race and in the new one. Mirrors
+    /// [`counting`](crate::compare::changes::counting), which selects the factors of a verdict.
     fn runs(&self, pair: &Pair<'_>, same_machine: bool) -> Vec<[usize; 2]> {
         let counts_alone = same_machine && Kind::of(&self.figure) != Kind::Time;
         let baseline = pair.baseline();

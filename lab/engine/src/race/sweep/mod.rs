@@ -72,7 +72,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Creates a sweep, and reports every error of the request before anything is built.
+    /// Creates a sweep, and reports errors in its values and commands before anything is built.
     ///
     /// # Errors
     /// When a value is invalid, or a command does not exist.
@@ -117,8 +117,8 @@ impl Sweep {
             .announce(&raced, self.points.len(), stopping, engine);
     }
 
-    /// Runs the remaining races. The collection contains the results of all races, including those
-    /// done before an interrupt; `None` if there are none yet.
+    /// Runs the remaining races. Returns a collection of the results of all races, including those
+    /// done before an interrupt, or `None` if no race has a result.
     ///
     /// # Errors
     /// Returns the errors of [`run_cell`]. Of several failures, returns the first.

@@ -66,7 +66,7 @@ pub fn along(parameters: &[SweptParameter]) -> usize {
     parameters.iter().position(several).unwrap_or(0)
 }
 
-/// Returns every combination of values, the last parameter varying fastest.
+/// Returns a race for every combination of values. The last parameter varies fastest.
 ///
 /// # Errors
 /// When a value does not suit the workload, or its parameter does not occur in the command. Also

@@ -256,6 +256,7 @@ fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>,
 }
 
 /// Returns the knee: the last value up to which the degradation per processor stays within `share`.
+/// The upper ends of the intervals decide the certain knee, and the lower ends the possible one.
 /// Returns `None` if there are fewer than two races, if the values are not rising numbers, if a
 /// race has no interval, or if every race does equal work.
 fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {

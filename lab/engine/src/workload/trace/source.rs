@@ -17,7 +17,7 @@ const LIBRARY: &str = "library:";
 /// A trace that is replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A file; an absolute path in UTF-8.
+    /// A file, by its absolute path in UTF-8.
     File(PathBuf),
     /// A built-in trace, by its name in the library.
     Carried(String),
@@ -45,7 +45,7 @@ impl Source {
     /// Opens the trace for reading.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// When the file cannot be read, or a built-in trace cannot be copied to a temporary file.
     pub fn open(&self) -> Result<File, Failure> {
         match self {
             Self::File(path) => File::open(path).map_err(|error| self.failure(error)),
@@ -72,7 +72,8 @@ impl Source {
 /// Opens the trace that a command line names: `library:NAME`, or a path.
 ///
 /// # Errors
-/// When there is no built-in trace of that name, or the file cannot be read.
+/// When there is no built-in trace of that name, the file cannot be read, or a built-in trace
+/// cannot be copied to a temporary file.
 pub fn open(name: &Path) -> Result<File, Failure> {
     match name.to_str().and_then(|text| text.strip_prefix(LIBRARY)) {
         Some(name) => opened(found(name)?),

@@ -52,8 +52,8 @@ fn only_rising_work_has_a_knee() {
     assert_eq!(knee_of(&unknown), None);
 }
 
-/// Factors that are symmetric about 1 on a logarithmic scale. In reversed order they scatter
-/// differently, so the ratios within rounds have an interval, too.
+/// Factors that are symmetric about 1 on a logarithmic scale. The second race uses them in reversed
+/// order, so that the ratios within rounds also scatter and have a proper interval.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
 /// Creates a race of the system's allocator alone. Its runs take `wall` seconds and do `work` units
