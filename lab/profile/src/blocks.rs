@@ -8,9 +8,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) struct Live {
     /// Bytes that were requested.
     pub size: u64,
-    /// Requested alignment in bytes; 0 if there was none, or none that is plausible.
+    /// Requested alignment in bytes; 0 if none was requested, or an implausible one.
     pub alignment: u64,
-    /// Time at which the block was made, in nanoseconds.
+    /// Time at which the block was made, in nanoseconds since the recording began.
     pub time: u64,
     /// Bytes that the process had requested so far, including this block.
     pub clock: u64,
