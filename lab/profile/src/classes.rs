@@ -85,8 +85,8 @@ impl Classes {
         entry
     }
 
-    /// Adds a class. Its index fits into 16 bits, because at most 256 functions have at most `STEPS`
-    /// classes each.
+    /// Adds a class. Its index fits into 16 bits, because at most 256 functions have at most
+    /// `STEPS` classes each.
     fn begin(&mut self, function: u8, step: usize, index: usize) -> u16 {
         let place = self.classes.len() as u16;
         self.places[index] = place + 1;

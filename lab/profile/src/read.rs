@@ -22,7 +22,7 @@ const TIMELINES: usize = 32;
 /// Findings of one pass over a trace.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The command, its functions and its machine.
+    /// Description of the recording, such as its command and the names of allocation functions.
     pub recording: Recording,
     /// The architecture of the machine that recorded.
     pub architecture: Architecture,

@@ -191,8 +191,8 @@ impl<R: Read> Part<'_, R> {
         Ok(())
     }
 
-    /// Gives a record its new numbers. Returns whether to write the record: records about a whole
-    /// trace are written anew, and the merged trace may already contain an equal module or stack.
+    /// Gives a record its new numbers. Returns whether to write the record. Records about a whole
+    /// trace are not copied, nor are modules and stacks that the merged trace contains already.
     fn renumber(&mut self, record: &mut Record, all: &mut All) -> bool {
         let mut renumber =
             |process: &mut u32| *process = new_number(*process, &mut self.processes, all);

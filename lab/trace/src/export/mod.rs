@@ -42,7 +42,7 @@ struct Block {
     number: u64,
     size: u64,
     alignment: u64,
-    /// Number of the block in the exported format.
+    /// Number or address of the block in the exported format.
     name: u64,
 }
 
@@ -57,7 +57,7 @@ enum Call {
 trait Format {
     /// Records the system's ID of a thread.
     fn thread(&mut self, _thread: u32, _tid: u32) {}
-    /// Returns the name of the next block.
+    /// Returns a name for the block with this number and size.
     fn name(&mut self, number: u64, size: u64) -> u64;
     /// Records that a block is freed, so that another block may get its name.
     fn freed(&mut self, _block: Block) {}
@@ -67,7 +67,7 @@ trait Format {
     fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()>;
 }
 
-/// Writes one process of a trace in another format.
+/// Writes one process of a trace in the format of another tool.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.
