@@ -1,4 +1,4 @@
-//! The longest idle period of a process tree, and the tree's memory at its end.
+//! The longest idle period of a process tree, and the tree's memory at the end of that period.
 
 use std::collections::BTreeMap;
 use std::fs;

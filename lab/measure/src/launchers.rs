@@ -308,7 +308,7 @@ impl Launchers {
         Ok(found)
     }
 
-    /// Returns the hash of the last run's standard output, without the masked ranges; `None` if
+    /// Returns the hash of the last run's standard output with masked ranges replaced; `None` if
     /// outputs are not compared.
     pub(crate) fn output_hash(&self, plan: &Plan) -> Result<Option<String>, MeasureError> {
         if !plan.options.compare_output {

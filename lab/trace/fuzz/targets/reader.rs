@@ -1,8 +1,8 @@
-//! Reads the input as a trace, and then reads a trace that it builds from the input. The reader must
-//! not panic, and its memory must stay within a limit.
+//! Reads the input as a trace, and then reads a trace that it builds from the input. The reader
+//! must not panic, and its memory must stay within a limit.
 //!
 //! A fuzzer rarely finds a correct checksum, so the target computes those of the built trace. The
-//! first byte of the input contains the flags of that trace. A sequence of pieces follows, each with
+//! first byte of the input contains the flags of that trace. A sequence of pieces follows. Each has
 //! a byte of flags, a length, and the content of a chunk.
 
 #![no_main]

@@ -1,5 +1,5 @@
-//! Tests that stacks are read back as they were written, that the tools keep stacks, and that invalid
-//! stacks are refused. Also tests traces of version 1, and the merging of sampled traces.
+//! Tests that stacks are read back as they were written, that the tools keep stacks, and that
+//! invalid stacks are refused. Also tests traces of version 1, and the merging of sampled traces.
 
 use heapdrome_trace::{
     Chunk, Damage, Module, Operation, Reader, Record, Recording, Stack, Step, Time, TraceError,
