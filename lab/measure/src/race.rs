@@ -26,8 +26,8 @@ impl Race {
     /// Starts a race in `folder`, which is created if needed and must not contain a race.
     ///
     /// # Errors
-    /// Returns an error if the plan cannot be run (for example because its command is not found), if
-    /// the folder contains a race or cannot be written, or if the launcher cannot be started.
+    /// Returns an error if the plan cannot be run (for example because its command is not found),
+    /// if the folder contains a race or cannot be written, or if the launcher cannot be started.
     pub fn start(plan: Plan, machine: Machine, folder: &Path) -> Result<Self, MeasureError> {
         Self::start_with(
             &LauncherProgram::of_this_executable(),
@@ -65,8 +65,8 @@ impl Race {
     ///
     /// # Errors
     /// Returns an error if the journal is missing or damaged, was written by a newer heapdrome, or
-    /// is in use. Also returns an error if a metric is invalid, the folder cannot be written, or the
-    /// launcher cannot be started.
+    /// is in use. Also returns an error if a metric is invalid, the folder cannot be written, or
+    /// the launcher cannot be started.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
@@ -119,7 +119,7 @@ impl Race {
 
     /// Writes a line to the journal, and returns once it is on disk. Runs, memory runs, and the
     /// failures of both are recorded automatically. The caller records all other lines. A plan
-    /// replaces the previous one. Entrants with recorded runs or failures must keep their positions.
+    /// replaces the previous one. Entrants that the journal mentions must keep their positions.
     ///
     /// # Errors
     /// Returns an error if the journal cannot be written, or a new plan cannot be run.

@@ -132,8 +132,8 @@ impl State {
         self.runs_in(round).any(|run| run.entrant == entrant)
     }
 
-    /// Returns the recorded runs of a round, the latest first. The search begins at the end, because
-    /// runs are recorded in the order of rounds.
+    /// Returns the recorded runs of a round, the latest first. The search begins at the end,
+    /// because runs are recorded in the order of rounds.
     pub(crate) fn runs_in(&self, round: u32) -> impl Iterator<Item = &Run> {
         self.runs
             .iter()

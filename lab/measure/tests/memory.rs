@@ -85,8 +85,8 @@ fn anonymous_memory_is_read_and_nothing_else() {
         assert!((20..24).contains(&kept), "{kept} MiB kept");
     }
     for run in watched(&["free-lazily", "80"]) {
-        // A machine short of memory may reclaim lazily freed memory at any time, so the readings may
-        // show less than the 40 MiB that were freed.
+        // A machine short of memory may reclaim lazily freed memory at any time, so the readings
+        // may show less than the 40 MiB that were freed.
         let most = run.parts.iter().map(|part| part.lazily_freed.0 >> 20).max();
         assert!(
             most.is_some_and(|most| (32..=40).contains(&most)),

@@ -93,8 +93,8 @@ impl Image {
         self.forks.inherited(forked, &self.addresses)
     }
 
-    /// Writes all events up to the stamp `until`, ordered by stamp. Events of one thread keep their
-    /// order.
+    /// Writes all events up to the stamp `until`, ordered by stamp. Events of one ring keep their
+    /// order, even if their stamps are out of order.
     pub(crate) fn emit<W: Write>(
         &mut self,
         until: u64,

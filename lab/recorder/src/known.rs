@@ -35,8 +35,8 @@ impl Known {
         [return_address, stack_pointer, frame_pointer]
     }
 
-    /// Returns the number of a cached stack that has the caller registers of `snapshot`. Every word
-    /// that the unwinder read for it has an unchanged value in `snapshot`.
+    /// Returns the number of a cached stack that equals the one in `snapshot`: the caller registers
+    /// are equal, and so is every word that the unwinder read for the cached stack.
     pub(crate) fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
         let variants = self.stacks.get_mut(&Self::place(snapshot))?;
         let place = variants.iter().position(|variant| {

@@ -14,7 +14,7 @@ use crate::pace::Fullness;
 use crate::shared::Shared;
 
 /// Time after which an incomplete copy, and all copies reserved after it, are skipped. Its thread
-/// will never complete it, for example after a `longjmp` out of a signal handler.
+/// will probably never complete it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
 /// Size of a word of the stack in bytes.
@@ -69,7 +69,8 @@ pub(crate) struct Snapshots {
     waiting: Vec<(u64, u32)>,
 }
 
-/// Maximum number of nested calls of one thread. Calls nest if signal handlers interrupt them.
+/// Maximum number of announced stacks that wait for their calls. More than one waits if signal
+/// handlers interrupt calls of the thread.
 const NESTED: usize = 8;
 
 impl Snapshots {

@@ -17,7 +17,7 @@ use script::{Call, What};
 /// may return null, which looks like a failure, and a resize may free the block.
 const SIZES: [u64; 9] = [1, 8, 16, 64, 256, 1024, 4096, 65_536, 1 << 20];
 
-/// Maximum number of calls whose sizes are tried one by one.
+/// Maximum number of calls in a program whose calls are simplified one by one.
 const FEW: usize = 64;
 
 /// Outcome of [`shrink`].
@@ -149,7 +149,7 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Makes blocks smaller: first all of them together, then one by one.
+    /// Makes blocks smaller: first all of them together, and in a short program then one by one.
     fn reduce_sizes(&mut self) -> Result<(), E> {
         for most in SIZES {
             let smaller = self.best.map(|call| call.at_most(most));
@@ -172,7 +172,8 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Replaces calls that make blocks by plain malloc.
+    /// Replaces calls that make blocks by plain malloc: first all of them together, and in a short
+    /// program then one by one.
     fn call_malloc(&mut self) -> Result<(), E> {
         let Some(malloc) = self.best.function("malloc") else {
             return Ok(());
