@@ -211,12 +211,13 @@ impl Race {
         &self.state.runs
     }
 
-    /// Returns the latest proof of each entrant, by its position in the plan.
+    /// Returns the latest proof of each entrant, indexed by the entrant's position in the plan.
     pub fn proofs(&self) -> &[Option<Proof>] {
         &self.state.proofs
     }
 
-    /// Returns the findings of each entrant's tracked run, by its position in the plan.
+    /// Returns the findings of each entrant's tracked run, indexed by the entrant's position in the
+    /// plan.
     pub fn evidence(&self) -> &[Option<Evidence>] {
         &self.state.evidence
     }
@@ -232,7 +233,7 @@ impl Race {
     }
 
     /// Returns the number of rounds of each entrant that stopped because all its comparisons were
-    /// decided, by the entrant's position.
+    /// decided. The key is the entrant's position in the plan.
     pub fn decided(&self) -> &BTreeMap<usize, u32> {
         &self.state.decided
     }

@@ -14,7 +14,7 @@ pub(crate) struct State {
     pub(crate) memory_runs: Vec<MemoryRun>,
     pub(crate) evidence: Vec<Option<Evidence>>,
     pub(crate) failures: Vec<Failure>,
-    /// Number of rounds of each decided entrant, by the entrant's position.
+    /// Number of rounds of each decided entrant. The key is the entrant's position in the plan.
     pub(crate) decided: BTreeMap<usize, u32>,
     /// Remarks for the reader of the result.
     pub(crate) remarks: Vec<String>,

@@ -63,7 +63,8 @@ impl Watch {
         self.cgroup.as_ref().map(Cgroup::files)
     }
 
-    /// Reads the memory. Also reads its composition if that is due.
+    /// Reads the tree's anonymous memory. Also reads the composition of its memory if that reading
+    /// is due.
     pub(crate) fn sample(&mut self) {
         let anonymous = match &self.cgroup {
             Some(cgroup) => cgroup.anonymous(),

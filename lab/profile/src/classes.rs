@@ -28,7 +28,7 @@ const STEPS: usize = 65;
 /// A new peak clears `since` only for the classes in `touched`, so it copies no classes.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
-    /// Index in `classes` plus one, by function and digits; 0 if there is no class yet.
+    /// Index in `classes` plus one, indexed by function and digits; 0 if there is no class yet.
     places: Vec<u16>,
     classes: Vec<Entry>,
     touched: Vec<u16>,

@@ -185,8 +185,8 @@ fn rpmalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns the bytes that elfmalloc takes: a class of its slabs up to 128 KiB, then whole units of
-/// 64 KiB.
+/// Returns the bytes that elfmalloc takes: a class of its slabs up to [`LARGEST`], then whole
+/// [`UNIT`]s.
 fn elfmalloc(size: u64, alignment: u64) -> u64 {
     let unit = UNIT as u64;
     let (Ok(bytes), Ok(aligned)) = (usize::try_from(size), usize::try_from(alignment.max(1)))

@@ -1,8 +1,8 @@
 //! The share of processor time that a program spends in the allocator.
 //!
-//! Calls for large blocks are all timed. Of the others, a random sample is timed, whose mean stands
-//! for all of them. The recorder's own time is estimated from the same calls, and subtracted from
-//! the processor time.
+//! Calls for large blocks are all timed, unless a sandbox forbids it. Of the other calls, a random
+//! sample is timed. The mean of each group stands for all calls of the group. The recorder's own
+//! time is estimated from the timed calls, and subtracted from the processor time.
 
 use heapdrome_trace::TimedCalls;
 

@@ -1,4 +1,4 @@
-//! Cache of unwound stacks, so that repeated calls from one place are unwound only once.
+//! Cache of unwound stacks, so that a call with a known stack is not unwound again.
 
 use rustc_hash::FxHashMap;
 

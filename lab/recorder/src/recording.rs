@@ -101,9 +101,9 @@ pub struct Summary {
     pub peak_resident: u64,
 }
 
-/// Runs a command and writes the allocations of all its processes to `sink`. The recording ends
-/// when the last process has ended, when the time limit passes, or when `interrupted` is set and
-/// the command has ended. Once the command runs, returns only after the command's end.
+/// Runs a command and writes the allocations of its recorded processes to `sink`. The recording
+/// ends when the last process has ended, when the time limit passes, or when `interrupted` is set
+/// and the command has ended. Once the command runs, returns only after the command's end.
 ///
 /// # Errors
 /// Returns an error if the recording cannot be prepared, the command cannot be run, or the trace
@@ -375,7 +375,7 @@ impl Tree {
         // SAFETY: `state` has room for the result. All children of this process belong to the
         // command: heapdrome starts no other while it records.
         self.is_empty = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut state, options) } != 0;
-        // SAFETY: `waitid` sets this field, or leaves it zero if no process has ended.
+        // SAFETY: the field is an integer. `waitid` sets it, or leaves it zero.
         let pid = unsafe { state.si_pid() }.unsigned_abs();
         (pid != 0).then_some(pid)
     }

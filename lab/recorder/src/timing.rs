@@ -104,7 +104,7 @@ mod tests {
         let error = timed.squares.abs_diff(squares) as f64 / squares as f64;
         assert!(error < 1e-4, "{error}");
         let negative = of_rings([timing(1, -400_000)].iter(), clock);
-        // A sum over processes needs the negative ones, too.
+        // A sum over processes must include negative sums, too.
         assert_eq!(
             negative.expect("one call").nanoseconds,
             -nanoseconds(400_000)

@@ -18,13 +18,13 @@ struct Part<'a, R> {
     reader: &'a mut Reader<R>,
     /// Nanoseconds from the beginning of the earliest recording to the beginning of this one.
     shift: u64,
-    /// New index of each function, by its old index.
+    /// New index of each function, indexed by the old one.
     functions: Vec<u8>,
-    /// New number of each process, by its old number.
+    /// New number of each process. The key is the old number.
     processes: HashMap<u32, u32>,
-    /// New number of each module, by its old number.
+    /// New number of each module, indexed by the old one.
     modules: Vec<u32>,
-    /// New number of each stack, by its old number.
+    /// New number of each stack, indexed by the old one.
     stacks: Vec<u32>,
     /// Latest time read so far, on the clock of the merged trace.
     reached: Time,

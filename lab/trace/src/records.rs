@@ -1,4 +1,4 @@
-//! Records of a trace beside its operations: JSON objects, one for each event.
+//! Records of a trace: JSON objects for its events that are not operations.
 
 use serde::{Deserialize, Serialize};
 

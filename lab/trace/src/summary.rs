@@ -44,7 +44,7 @@ pub struct Summary {
     pub operation_content: u64,
     /// The latest time in the trace.
     pub last: Time,
-    /// The processes by their numbers.
+    /// The processes. The key is the number of the process in the trace.
     pub processes: BTreeMap<u32, ProcessSummary>,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,

@@ -20,7 +20,6 @@ use crate::words::{self, Kind, MAIN, MAX_THREADS, halves};
 /// more precisely.
 const PAUSE: u64 = 50_000;
 
-/// A live block.
 struct Live {
     slot: u32,
     thread: u32,

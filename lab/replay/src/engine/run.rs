@@ -360,7 +360,7 @@ unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     let base = program.place().cast::<u64>().cast_const();
     // SAFETY: a jump has three fields, by this function's contract.
     let [goal, bytes, piece] = unsafe { next.cast::<[u64; 3]>().read() };
-    // SAFETY: both addresses lie in the program's mapping.
+    // SAFETY: both addresses lie in the program's mapping, a whole number of words apart.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.load(program, goal * WORD, bytes);
     // Small pieces share their pages with pieces of other threads, so their pages are not released.

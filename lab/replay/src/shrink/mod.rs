@@ -3,8 +3,8 @@
 //! Delta debugging as in A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
 //! Input", IEEE Transactions on Software Engineering 28(2), 2002: halves of the program, then
 //! quarters and so on, are left out as long as the rest still fails. The result is minimal for
-//! single steps: if any one block and its calls, or any one other call, is removed, the failure
-//! disappears.
+//! single steps: if any one block with its calls, or any one call that makes no block, is removed,
+//! the failure disappears.
 
 mod script;
 
@@ -128,7 +128,8 @@ impl<E> Search<'_, E> {
         }
     }
 
-    /// Moves all calls to one thread, or to as few threads as possible.
+    /// Moves all calls to thread 0. If the program then passes, tries each thread by itself, and
+    /// keeps each move after which the program still fails.
     fn merge_threads(&mut self) -> Result<(), E> {
         let one = self.best.map(|call| Call { thread: 0, ..call });
         if self.fails(one)? {

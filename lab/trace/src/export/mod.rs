@@ -14,7 +14,8 @@ use crate::records::Record;
 
 pub use text::text;
 
-/// Export format of another tool. It contains one process, and no failed calls.
+/// Export format of another tool. An export contains one process, without failed calls and without
+/// frees of blocks that are not live in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Lines of Android's `memory_replay`, and of `record_allocs` in its malloc debug.
@@ -31,7 +32,7 @@ pub struct Exported {
     pub operations: u64,
     /// Number of omitted calls that returned no block.
     pub failed: u64,
-    /// Number of omitted frees of blocks that the trace does not contain.
+    /// Number of omitted frees of blocks that are not live in the trace.
     pub foreign: u64,
 }
 
