@@ -66,7 +66,7 @@ pub(crate) struct Drainer {
     backlog: Backlog,
     messages: Sender<Message>,
     fullest_stacks: FullestStacks,
-    /// Recorded processes by the identity of their current program.
+    /// Recorded processes. The key is the identity of their current program.
     recorded: BTreeMap<u64, Recorded>,
     /// The processor's counter at the start of the last round that copied all rings.
     drained: u64,

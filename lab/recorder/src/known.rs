@@ -17,7 +17,7 @@ pub(crate) struct Unwound {
     pub stack: u32,
 }
 
-/// Stacks that were unwound, by the registers of the caller.
+/// Stacks that were unwound. The registers of the caller are the key.
 #[derive(Default)]
 pub(crate) struct Known {
     stacks: FxHashMap<[u64; 3], Vec<Unwound>>,

@@ -62,10 +62,11 @@ pub(crate) struct Snapshots {
     hole: Option<Instant>,
     /// Number of bytes that the last drain read.
     drained: u64,
-    /// Unwound stacks that no entry has announced yet, by the positions of their copies, the
-    /// earliest first.
+    /// Positions of the copies of unwound stacks that no entry has announced yet, with the numbers
+    /// of the stacks, the earliest first.
     unwound: VecDeque<(u64, u32)>,
-    /// Announced stacks whose calls have not been read yet, by the addresses of their blocks.
+    /// Addresses of the blocks of announced calls that have not been read yet, with the numbers of
+    /// their stacks.
     waiting: Vec<(u64, u32)>,
 }
 

@@ -27,10 +27,10 @@ pub(crate) struct Worker<W: Write> {
     messages: Receiver<Message>,
     clock: Clock,
     writer: Writer<W>,
-    /// Programs of running processes, by their identity.
+    /// Programs of running processes. The key is the identity of the program.
     running: BTreeMap<u64, Image>,
-    /// Programs that have ended, by their identity. Their remaining blocks are kept for children
-    /// that have not allocated yet.
+    /// Programs that have ended. The key is the identity of the program. The remaining blocks are
+    /// kept for children that have not allocated yet.
     ended: BTreeMap<u64, Image>,
     /// Creator of each program's unwinding; `None` if no stacks are recorded.
     unwindings: Option<Unwindings>,

@@ -38,9 +38,9 @@ struct Part<'a, R> {
 struct All {
     /// Number of processes.
     processes: u32,
-    /// Number of each module, by path and build ID.
+    /// Number of each module. Path and build ID are the key.
     modules: HashMap<(String, String), u32>,
-    /// Number of each stack, by its frames.
+    /// Number of each stack. The frames are the key.
     stacks: HashMap<Vec<Frame>, u32>,
 }
 

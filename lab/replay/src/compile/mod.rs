@@ -137,7 +137,7 @@ impl Source<'_> {
             Some(Ending::CutOff { offset }) => Some(offset),
             _ => None,
         };
-        // Of processes with equally many operations, choose the first.
+        // Of processes with equally many operations, choose the one with the lowest number.
         let most = counts
             .iter()
             .max_by_key(|(process, count)| (**count, u32::MAX - **process));

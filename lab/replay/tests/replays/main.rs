@@ -1,5 +1,5 @@
-//! Tests replays at every speed: each block is freed once, after it was made; the right blocks are
-//! live at the end; and no replay hangs.
+//! Tests replays, most of them at every speed: each block is freed once, after it was made; the
+//! right blocks are live at the end; and no replay hangs.
 
 mod damage;
 mod grown;
