@@ -14,13 +14,13 @@ pub(crate) struct Live {
     pub time: u64,
     /// Bytes that the process had requested so far, including this block.
     pub clock: u64,
-    /// The thread that made the block.
+    /// Number of the thread that made the block.
     pub thread: u32,
-    /// The stack that requested the block.
+    /// Number of the stack that requested the block; `None` if no stack was recorded.
     pub stack: Option<u32>,
     /// Number of resizes in the chain that led to this block.
     pub resizes: u32,
-    /// The function that made the block.
+    /// Index of the function that made the block.
     pub function: u8,
 }
 

@@ -29,8 +29,8 @@ pub struct StackUse {
     pub at_peak: Amount,
     /// Variance of `at_peak`.
     pub at_peak_variance: Variance,
-    /// Blocks that were freed by the next call of the thread that made them; none in a sampled
-    /// trace.
+    /// Blocks that were freed by the next call of the thread that made them, except resized ones;
+    /// none in a sampled trace.
     pub temporary: Amount,
     /// Blocks that were live at the end.
     pub left: Amount,

@@ -101,7 +101,7 @@ pub(crate) struct Unwinding {
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     known: Known,
-    /// Numbers of stacks by the addresses of their calls.
+    /// Numbers of stacks. The addresses of the calls are the key.
     numbers: FxHashMap<Vec<u64>, u32>,
     /// Whether the last reading returned the current mappings of the running process.
     is_current: bool,
