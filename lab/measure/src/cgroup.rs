@@ -1,4 +1,5 @@
-//! Control groups that heapdrome creates, one for each run, to read the memory of a process tree.
+//! Control groups that heapdrome creates, one for each memory run, to read the memory of a process
+//! tree.
 //!
 //! Only anonymous memory is read. A group's own peak (`memory.peak`, `memory.max_usage_in_bytes`)
 //! includes the page cache, so a program that reads a file of 500 MB would seem to need that
@@ -19,7 +20,7 @@ const PREFIX: &str = "heapdrome-";
 /// Minimum age of a group that [`remove_leftovers`] removes.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// A group created for one run. Dropping it removes the group.
+/// A group created for one memory run. Dropping this value removes the group.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     version: Version,
@@ -86,8 +87,8 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // A group cannot be removed until the kernel has taken out its last process, a moment after
-        // that process has ended.
+        // A group cannot be removed until the kernel has removed its last process from it, a moment
+        // after that process has ended.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;

@@ -1,4 +1,5 @@
-//! Lookup of a command's program as a shell does it, once before the first run.
+//! Checks of a command's working folder and standard input, and the lookup of its program as in a
+//! shell, once before the first run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

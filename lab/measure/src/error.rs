@@ -1,4 +1,4 @@
-//! Errors of measuring. Each is one line with a remedy.
+//! Errors of measuring. Each message is one line.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use heapdrome_schema::Ending;
 
 use crate::journal::JournalError;
 
-/// Reason why a race cannot continue.
+/// Reason why a race cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// The command is in no folder of `PATH`, or its file does not exist.
@@ -80,7 +80,7 @@ pub enum MeasureError {
         reason: String,
     },
     /// A library of an entrant is missing, or is not the one that was proven. If the library was
-    /// replaced, the race can continue: take the proof again, then call
+    /// replaced, the race can continue after a new proof of the entrant and a call of
     /// [`Race::accept_library`](crate::Race::accept_library).
     #[error("{library} changed during the race ({how}); its proof is invalid")]
     LibraryChanged {

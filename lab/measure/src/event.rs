@@ -9,7 +9,7 @@ pub struct Failure {
     pub entrant: usize,
     /// Way in which the entrant's last run ended.
     pub ending: Ending,
-    /// Phase of the race, such as `round 3`.
+    /// Phase of the race in which the entrant failed, such as `round 3`.
     pub during: String,
     /// Last lines of the run's standard error.
     pub stderr_tail: String,

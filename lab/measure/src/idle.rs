@@ -1,4 +1,4 @@
-//! The longest idle period of a process tree, and the tree's memory at its end.
+//! The longest idle period of a process tree, and the tree's memory at the end of that period.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// Activity of a tree's processes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
-    /// Processor time of each process in clock ticks, by its id and start time.
+    /// Processor time of each process in clock ticks. The key is its id and its start time.
     ticks: BTreeMap<(libc::pid_t, u64), u64>,
     /// Whether any thread ran, waited for a processor, or waited for a disk.
     busy: bool,

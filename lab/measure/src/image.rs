@@ -25,8 +25,8 @@ struct Mapping<'a> {
     name: &'a str,
 }
 
-/// Adds up the mappings of files and of the stack, and the zeroed data that follows a file's
-/// mapping.
+/// Adds up the readable mappings of files and of the stack, and the zeroed data that follows a
+/// file's mapping.
 fn parse(text: &str) -> ImageMemory {
     let mut image = ImageMemory::default();
     let (mut file_end, mut counts) = (0, false);

@@ -38,7 +38,7 @@ const SHELL: &str = "/bin/sh";
 pub(crate) struct Attempt {
     /// Position of the entrant in the plan.
     pub(crate) entrant: usize,
-    /// Number of bytes added to the environment.
+    /// Length of the value of [`PAD`] in bytes.
     pub(crate) padding: u32,
     /// Whether perf counters are read.
     pub(crate) counters: bool,
@@ -254,8 +254,8 @@ impl Launchers {
         })
     }
 
-    /// Starts `spawn` as the measured process, and waits for its end. Reads the tree's memory
-    /// meanwhile if there is a watch.
+    /// Starts `spawn` as the measured process, and waits for its end. If there is a watch, reads
+    /// the tree's memory while waiting.
     fn measure(
         &mut self,
         spawn: Spawn,
@@ -308,7 +308,7 @@ impl Launchers {
         Ok(found)
     }
 
-    /// Returns the hash of the last run's standard output, without the masked ranges; `None` if
+    /// Returns the hash of the last run's standard output with masked ranges replaced; `None` if
     /// outputs are not compared.
     pub(crate) fn output_hash(&self, plan: &Plan) -> Result<Option<String>, MeasureError> {
         if !plan.options.compare_output {

@@ -124,7 +124,8 @@ fn rollup_of(pid: libc::pid_t) -> Option<Rollup> {
 }
 
 /// Parses proportional sizes (`Pss`): a page that several processes map counts in proportion for
-/// each. The kernel reports no proportional size for huge and lazily freed pages.
+/// each. Huge and lazily freed pages count fully for each, because the kernel reports no
+/// proportional size for them.
 fn parse(text: &str) -> Option<Rollup> {
     Some(Rollup {
         anonymous: keyed(text, "Pss_Anon:")?,

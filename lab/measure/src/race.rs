@@ -26,8 +26,8 @@ impl Race {
     /// Starts a race in `folder`, which is created if needed and must not contain a race.
     ///
     /// # Errors
-    /// When the plan cannot be run (command not found, bad metric), the folder contains a race or
-    /// cannot be written, or the launcher cannot be started.
+    /// Returns an error if the plan cannot be run (for example because its command is not found),
+    /// if the folder contains a race or cannot be written, or if the launcher cannot be started.
     pub fn start(plan: Plan, machine: Machine, folder: &Path) -> Result<Self, MeasureError> {
         Self::start_with(
             &LauncherProgram::of_this_executable(),
@@ -64,8 +64,9 @@ impl Race {
     /// need not exist before the first call that runs a command.
     ///
     /// # Errors
-    /// When the journal is missing or damaged, was written by a newer heapdrome, or is in use. Also
-    /// when a metric is invalid, the folder cannot be written, or the launcher cannot be started.
+    /// Returns an error if the journal is missing or damaged, was written by a newer heapdrome, or
+    /// is in use. Also returns an error if a metric is invalid, the folder cannot be written, or
+    /// the launcher cannot be started.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
@@ -117,11 +118,11 @@ impl Race {
     }
 
     /// Writes a line to the journal, and returns once it is on disk. Runs, memory runs, and the
-    /// failures of both are recorded automatically; the caller records all other lines. A plan
-    /// replaces the previous one; entrants that have failed must keep their positions.
+    /// failures of both are recorded automatically. The caller records all other lines. A plan
+    /// replaces the previous one. Entrants that the journal mentions must keep their positions.
     ///
     /// # Errors
-    /// When the journal cannot be written, or a new plan cannot be run.
+    /// Returns an error if the journal cannot be written, or a new plan cannot be run.
     pub fn record(&mut self, line: JournalLine) -> Result<(), MeasureError> {
         if let JournalLine::Plan { plan, .. } = &line {
             self.launchers.adopt(plan)?;
@@ -135,8 +136,8 @@ impl Race {
     /// Runs the `--setup` command, if there is one.
     ///
     /// # Errors
-    /// When the command fails or is interrupted, or a file or folder of the race's command is
-    /// missing.
+    /// Returns an error if the command fails or is interrupted, or if a file or folder of the
+    /// race's command is missing.
     pub fn setup(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.setup {
@@ -146,11 +147,12 @@ impl Race {
     }
 
     /// Runs the `--prepare` command, if there is one. Runs of the race call this automatically.
-    /// Callers that run the command in another way, such as under the witness, must call it first.
+    /// Callers that run the race's command in another way, such as under the witness, must call
+    /// this first.
     ///
     /// # Errors
-    /// When the command fails or is interrupted, or a file or folder of the race's command is
-    /// missing.
+    /// Returns an error if the command fails or is interrupted, or if a file or folder of the
+    /// race's command is missing.
     pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.prepare {
@@ -160,10 +162,10 @@ impl Race {
     }
 
     /// Runs the `--cleanup` command, if there is one, even after an interrupt. A command that does
-    /// not end is killed after the plan's timeout, or after one minute.
+    /// not end is killed after the plan's timeout, or after one minute if the plan has none.
     ///
     /// # Errors
-    /// When the command fails, or the working folder is missing.
+    /// Returns an error if the command fails, or the working folder is missing.
     pub fn cleanup(&mut self) -> Result<(), MeasureError> {
         self.launchers.clean_up(&self.state.plan)
     }
@@ -176,7 +178,7 @@ impl Race {
     /// Accepts the current content of the library of `entrant`.
     ///
     /// # Errors
-    /// When the library cannot be read, or a preloaded library is missing.
+    /// Returns an error if the library cannot be read, or a preloaded library is missing.
     pub fn accept_library(&mut self, entrant: usize) -> Result<(), MeasureError> {
         self.libraries
             .get_mut(entrant)
@@ -209,12 +211,13 @@ impl Race {
         &self.state.runs
     }
 
-    /// Returns the latest proof of each entrant, by its position in the plan.
+    /// Returns the latest proof of each entrant, indexed by the entrant's position in the plan.
     pub fn proofs(&self) -> &[Option<Proof>] {
         &self.state.proofs
     }
 
-    /// Returns the findings of each entrant's tracked run, by its position in the plan.
+    /// Returns the findings of each entrant's tracked run, indexed by the entrant's position in the
+    /// plan.
     pub fn evidence(&self) -> &[Option<Evidence>] {
         &self.state.evidence
     }
@@ -230,7 +233,7 @@ impl Race {
     }
 
     /// Returns the number of rounds of each entrant that stopped because all its comparisons were
-    /// decided, by the entrant's position.
+    /// decided. The key is the entrant's position in the plan.
     pub fn decided(&self) -> &BTreeMap<usize, u32> {
         &self.state.decided
     }

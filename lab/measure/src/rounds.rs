@@ -39,7 +39,7 @@ impl Race {
         Ok(())
     }
 
-    /// Runs one entrant once, without recording it, and returns whether the run succeeded. The
+    /// Runs one entrant once, without recording the run, and returns whether the run succeeded. The
     /// caller measures the duration of this call to estimate the end of the race. An entrant that
     /// fails here stays in the race.
     ///
@@ -60,8 +60,8 @@ impl Race {
     /// starts.
     ///
     /// # Errors
-    /// When something other than an entrant fails, or the interrupt flag is set. After
-    /// [`MeasureError::LibraryChanged`] the caller may take the proof again, call
+    /// Returns an error if something other than an entrant fails, or if the interrupt flag is set.
+    /// After [`MeasureError::LibraryChanged`] the caller may prove the entrant again, call
     /// [`Race::accept_library`], and continue the round.
     pub fn next_round(
         &mut self,
@@ -142,7 +142,8 @@ impl Race {
         self.prepare(interrupt)
     }
 
-    /// Runs the `--check` command on the result of a successful run.
+    /// Runs the `--check` command, if there is one, after a successful run. If the check fails, the
+    /// run counts as failed.
     fn checked(
         &mut self,
         mut finished: Finished,
@@ -212,7 +213,7 @@ impl Race {
         Ok(Timed { run, failed })
     }
 
-    /// Removes an entrant from the race.
+    /// Records that an entrant failed in `run`, which removes the entrant from the race.
     fn fail(
         &mut self,
         run: &Run,
@@ -231,8 +232,8 @@ impl Race {
         Ok(())
     }
 
-    /// Runs the command once, untimed, and reads the memory of its process tree. Returns `None` if
-    /// the command failed and the entrant left the race.
+    /// Runs the command once, untimed, and reads the memory of the measured process tree. Returns
+    /// `None` if the run failed and the entrant left the race.
     ///
     /// # Errors
     /// See [`Race::next_round`].

@@ -1,5 +1,5 @@
-//! Randomised complete blocks: each round runs every entrant once, in a random order drawn for that
-//! round.
+//! Randomised complete blocks: each round runs every entrant that still races once, in a random
+//! order drawn for that round.
 
 use rand::Rng;
 use rand::SeedableRng;
@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::environment::PAD_LIMIT;
 
-/// First stream of each purpose. Each round's order and each run's padding has its own random
+/// First random stream of the rounds' orders. Each round's order and each run's padding has its own
 /// stream of the same seed, so no draw depends on the number of other draws.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;

@@ -29,8 +29,8 @@ pub struct ResidentOfTrue {
 /// and through a launcher. Returns both measured peaks.
 ///
 /// # Errors
-/// When the launcher cannot be started, `/bin/true` cannot be started or fails, or a temporary
-/// folder cannot be written.
+/// Returns an error if the launcher cannot be started, `/bin/true` cannot be started or fails, or a
+/// temporary folder cannot be written.
 pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, MeasureError> {
     let ballast = black_box(vec![1_u8; HELD]);
     let read_directly = direct_child()?;
@@ -42,7 +42,7 @@ pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, Me
     })
 }
 
-/// Cost of a run in addition to the cost of the command itself.
+/// Wall times that show how much a run costs in addition to the command itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
     /// Number of runs of `/bin/true`.

@@ -156,7 +156,7 @@ impl Launchers {
     }
 
     /// If the server's memory is watched, leaves the server idle for the plan's idle time, and then
-    /// reads its memory. Returns the server's end if it ended meanwhile.
+    /// reads its memory. Returns the server's outcome if the server ended meanwhile.
     fn rest(
         &mut self,
         plan: &Plan,

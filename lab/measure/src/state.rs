@@ -14,7 +14,7 @@ pub(crate) struct State {
     pub(crate) memory_runs: Vec<MemoryRun>,
     pub(crate) evidence: Vec<Option<Evidence>>,
     pub(crate) failures: Vec<Failure>,
-    /// Number of rounds of each decided entrant, by the entrant's position.
+    /// Number of rounds of each decided entrant. The key is the entrant's position in the plan.
     pub(crate) decided: BTreeMap<usize, u32>,
     /// Remarks for the reader of the result.
     pub(crate) remarks: Vec<String>,
@@ -112,8 +112,8 @@ impl State {
     }
 
     /// Returns the number of rounds that every entrant still in the race has run; 0 if no entrant
-    /// is racing. Every entrant runs every round until it stops, so the lowest number of runs is
-    /// the result.
+    /// is racing. Every entrant runs every round until it stops, so the result is the lowest number
+    /// of runs of a racing entrant.
     pub(crate) fn complete_rounds(&self) -> u32 {
         let mut counts = vec![0_u32; self.plan.entrants.len()];
         for run in &self.runs {
@@ -132,7 +132,8 @@ impl State {
         self.runs_in(round).any(|run| run.entrant == entrant)
     }
 
-    /// Returns the recorded runs of a round. They are at or near the end of the list.
+    /// Returns the recorded runs of a round, the latest first. The search begins at the end,
+    /// because runs are recorded in the order of rounds.
     pub(crate) fn runs_in(&self, round: u32) -> impl Iterator<Item = &Run> {
         self.runs
             .iter()

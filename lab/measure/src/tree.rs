@@ -87,7 +87,7 @@ pub(crate) fn is_below(process: &Process, root: libc::pid_t, earlier: &Earlier) 
     false
 }
 
-/// Returns every process.
+/// Returns every process of the system.
 fn all_processes() -> Vec<Process> {
     let Ok(folder) = fs::read_dir("/proc") else {
         return Vec::new();

@@ -17,7 +17,7 @@ use crate::tree::{self, Earlier};
 /// Time between two readings of the tree's anonymous memory.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Maximum number of samples in a finished timeline.
+/// Maximum number of samples of anonymous memory in a finished timeline.
 const MOST_SAMPLES: usize = 500;
 /// Maximum number of samples of the memory's parts in a finished timeline.
 const MOST_PARTS: usize = 100;
@@ -57,12 +57,14 @@ impl Watch {
         }
     }
 
-    /// Returns the control group in which the measured process must be started.
+    /// Returns the files of the control group in which the measured process must be started; `None`
+    /// if memory is read through `/proc`.
     pub(crate) fn files(&self) -> Option<CgroupFiles> {
         self.cgroup.as_ref().map(Cgroup::files)
     }
 
-    /// Reads the memory. Also reads its composition if that is due.
+    /// Reads the tree's anonymous memory. Also reads the composition of its memory if that reading
+    /// is due.
     pub(crate) fn sample(&mut self) {
         let anonymous = match &self.cgroup {
             Some(cgroup) => cgroup.anonymous(),
@@ -197,7 +199,7 @@ impl Average {
         self.stopped = true;
     }
 
-    /// Returns the average; for a single reading, that reading.
+    /// Returns the average; for a single reading, that reading; `None` without readings.
     fn value(&self) -> Option<Bytes> {
         let (at, bytes) = self.last?;
         let span = (at - self.first?).0 as f64;

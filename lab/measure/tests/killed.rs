@@ -24,7 +24,7 @@ fn measurer(folder: &Path, rounds: u32, script: &str) -> Child {
 fn nothing_measured_outlives_a_killed_measurer() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("race");
-    // One child waits, one is detached, and one ignores SIGTERM.
+    // One child is detached, one ignores SIGTERM, and one runs in the foreground.
     let script = "setsid sleep 81.25 & (trap '' TERM HUP; sleep 82.25; sleep 82.25) & sleep 83.25";
     let mut measurer = measurer(&place, 1, script);
     let words = ["81.25", "82.25", "83.25"];

@@ -1,4 +1,5 @@
-//! Tests rounds, failures, and commands such as `--prepare`.
+//! Tests the rounds of a race: environment, output, failures, time limits, changed libraries, and
+//! commands such as `--prepare`.
 
 mod common;
 

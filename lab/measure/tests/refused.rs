@@ -1,5 +1,5 @@
-//! Tests that a command that cannot be started is an error of the race, not a failure of an
-//! entrant.
+//! Tests that a command or a launcher that cannot be started is an error of the race, not a failure
+//! of an entrant.
 
 mod common;
 

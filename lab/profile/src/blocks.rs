@@ -8,19 +8,19 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) struct Live {
     /// Bytes that were requested.
     pub size: u64,
-    /// Requested alignment in bytes; 0 if there was none, or none that is plausible.
+    /// Requested alignment in bytes; 0 if none was requested, or an implausible one.
     pub alignment: u64,
-    /// Time at which the block was made, in nanoseconds.
+    /// Time at which the block was made, in nanoseconds since the recording began.
     pub time: u64,
     /// Bytes that the process had requested so far, including this block.
     pub clock: u64,
-    /// The thread that made the block.
+    /// Number of the thread that made the block.
     pub thread: u32,
-    /// The stack that requested the block.
+    /// Number of the stack that requested the block; `None` if no stack was recorded.
     pub stack: Option<u32>,
     /// Number of resizes in the chain that led to this block.
     pub resizes: u32,
-    /// The function that made the block.
+    /// Index of the function that made the block.
     pub function: u8,
 }
 

@@ -13,13 +13,13 @@ pub struct Class {
     pub below: u64,
     /// All blocks that were made.
     pub made: Amount,
-    /// Blocks that were live when the process had the most live bytes.
+    /// Blocks that were live when their process had the most live bytes.
     pub at_peak: Amount,
     /// Blocks that were live at the end.
     pub left: Amount,
 }
 
-/// Number of classes for each function: one for each number of binary digits of a size.
+/// Maximum number of classes of one function: one for each number of binary digits of a size.
 const STEPS: usize = 65;
 
 /// The classes of one process.
@@ -28,7 +28,7 @@ const STEPS: usize = 65;
 /// A new peak clears `since` only for the classes in `touched`, so it copies no classes.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
-    /// Index in `classes` plus one, by function and digits; 0 if there is no class yet.
+    /// Index in `classes` plus one, indexed by function and digits; 0 if there is no class yet.
     places: Vec<u16>,
     classes: Vec<Entry>,
     touched: Vec<u16>,
@@ -85,7 +85,8 @@ impl Classes {
         entry
     }
 
-    /// Adds a class. Its index fits into 16 bits, because there are at most 256 functions.
+    /// Adds a class. Its index fits into 16 bits, because at most 256 functions have at most
+    /// `STEPS` classes each.
     fn begin(&mut self, function: u8, step: usize, index: usize) -> u16 {
         let place = self.classes.len() as u16;
         self.places[index] = place + 1;

@@ -73,9 +73,10 @@ pub struct Counts {
     pub lived_bytes: Digits,
     /// Blocks by function and size.
     pub classes: Vec<Class>,
-    /// Blocks by the stack that requested them, in the order of stacks; empty without stacks.
+    /// Blocks by the stack that requested them, in the order of the stacks' numbers; empty if no
+    /// stacks were recorded.
     pub stacks: Vec<StackUse>,
-    /// Blocks that were resized.
+    /// Calls that resized a block, and the chains that they form.
     pub resizes: Resizes,
     /// Maximum of requested live bytes, without inherited blocks. For several processes, the sum of
     /// their maxima.

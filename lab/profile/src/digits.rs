@@ -4,8 +4,8 @@ use heapdrome_schema::SizeCount;
 
 use crate::amount::Amount;
 
-/// Blocks by the number of binary digits of a quantity, such as their size or their lifetime. The
-/// steps are those of the size histogram in a race's evidence.
+/// Histogram of blocks by the number of binary digits of a quantity, such as size or lifetime. Each
+/// number of digits is one step, as in the size histogram of a race's evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digits(Vec<Amount>);
 
@@ -15,7 +15,7 @@ pub(crate) fn digits(value: u64) -> usize {
 }
 
 /// Returns the smallest power of two above all values with this number of binary digits; `u64::MAX`
-/// if that does not fit.
+/// if that power does not fit into 64 bits.
 pub(crate) fn below(digits: usize) -> u64 {
     u32::try_from(digits)
         .ok()
@@ -43,9 +43,9 @@ impl Digits {
         }
     }
 
-    /// Returns the steps that contain blocks, the smallest first: the power of two above all
-    /// quantities of the step, and its blocks. Unless the histogram was [`widened`](Self::widened),
-    /// each quantity except 0 is at least half of that power.
+    /// Returns the steps that contain blocks, the smallest first. Each item consists of the power
+    /// of two above all quantities of the step, and the step's blocks. Unless the histogram was
+    /// [`widened`](Self::widened), each quantity except 0 is at least half of that power.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Amount)> + '_ {
         let places = self.0.iter().enumerate();
         places
@@ -53,8 +53,8 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
-    /// Returns the histogram in at most `count` steps. Each of them joins neighbouring steps, and
-    /// its power of two is that of the last of these.
+    /// Returns the histogram with at most `count` steps. Each new step joins neighbouring steps,
+    /// and takes the power of two of the last one.
     #[must_use]
     pub fn widened(&self, count: usize) -> Self {
         let first = self.0.iter().position(|amount| amount.blocks > 0);

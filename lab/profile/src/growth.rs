@@ -5,7 +5,7 @@ use heapdrome_statistics::{Growth, only_grows};
 
 use crate::amount::Amount;
 
-/// Maximum number of cells. Live bytes are known at the end of each cell.
+/// Maximum number of cells of a [`Grid`].
 const CELLS: u64 = 256;
 
 /// Binary logarithm of the initial width of a cell in nanoseconds.
@@ -66,7 +66,7 @@ impl Default for Grid {
 }
 
 impl Grid {
-    /// Begins the first cell, unless it has begun.
+    /// Begins the first cell at `time`, unless a cell has begun already.
     pub(crate) fn begin(&mut self, time: u64) {
         self.begin.get_or_insert(time);
     }
@@ -81,7 +81,7 @@ impl Grid {
         self.shift
     }
 
-    /// Returns the number of the cell that contains a time.
+    /// Returns the index of the cell that contains a time.
     pub(crate) fn cell(&self, time: u64) -> u64 {
         time.saturating_sub(self.begin.unwrap_or(time)) >> self.shift
     }

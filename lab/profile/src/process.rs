@@ -323,7 +323,8 @@ impl Reading {
         self.make(step, size, 0, resizes);
     }
 
-    /// Frees an inherited block, whose size is known, or a block that the trace does not contain.
+    /// Counts the free of an inherited block if `size` is known, and otherwise the free of a block
+    /// that the trace does not contain.
     fn free_foreign(&mut self, size: Option<u64>) {
         let counts = &mut self.profile.counts;
         let Some(size) = size else {

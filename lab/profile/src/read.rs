@@ -22,18 +22,18 @@ const TIMELINES: usize = 32;
 /// Findings of one pass over a trace.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The command, its functions and its machine.
+    /// Description of the recording, such as its command and the names of allocation functions.
     pub recording: Recording,
     /// The architecture of the machine that recorded.
     pub architecture: Architecture,
     /// Ending of the trace, which may be cut off.
     pub ending: Ending,
-    /// The processes, by their numbers in the trace.
+    /// The processes, sorted by their numbers in the trace.
     pub processes: Vec<ProcessProfile>,
     /// Files of code and frames of the recorded stacks.
     pub code: Code,
-    /// Names of the functions in `code`; empty until [`name_code`](Self::name_code) has been
-    /// called.
+    /// Names of the functions in the stacks of `code`; empty until
+    /// [`name_code`](Self::name_code) has been called.
     pub symbols: Symbols,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
@@ -56,8 +56,8 @@ impl Profile {
         name.map_or("?", String::as_str)
     }
 
-    /// Returns the bytes of a page on the machine that recorded; 4096 if the recording does not
-    /// contain them.
+    /// Returns the page size of the machine that recorded, in bytes; 4096 if the recording does
+    /// not contain it.
     #[must_use]
     pub fn page_bytes(&self) -> u64 {
         match self.recording.page_bytes {

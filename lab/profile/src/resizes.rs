@@ -6,9 +6,9 @@
 pub struct Resizes {
     /// Number of calls that resized a block.
     pub calls: u64,
-    /// Calls that requested more bytes than before.
+    /// Number of calls that requested more bytes than before.
     pub grown: u64,
-    /// Calls that requested fewer bytes than before.
+    /// Number of calls that requested fewer bytes than before.
     pub shrunk: u64,
     /// Bytes that would have been copied if every resize had moved its block.
     pub copied: u64,

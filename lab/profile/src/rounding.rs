@@ -1,21 +1,21 @@
-//! Computes the live bytes under the size classes of each allocator.
+//! Sums the bytes that blocks take under the size classes of each of [`ALLOCATORS`].
 
 use crate::counts::Rounded;
 use crate::size_classes::{ALLOCATORS, COUNT};
 
 /// Number of sizes whose results are cached. Programs use few sizes, and evaluating every
-/// allocator's function for each call would take most of the time.
+/// allocator's function for each call would take most of a pass's time.
 const REMEMBERED: usize = 256;
 
 /// A size, an alignment, and the bytes that each allocator takes for them.
 type Known = (u64, u64, [u64; COUNT]);
 
-/// Sums of the bytes that live blocks take.
+/// Bytes that the blocks of one process take under each of [`ALLOCATORS`].
 #[derive(Debug)]
 pub(crate) struct Rounding {
     live: [u64; COUNT],
     pub counts: [Rounded; COUNT],
-    /// The latest sizes with their alignments, each at the index that a hash of both gives.
+    /// Cached results. A hash of size and alignment gives the index of an entry.
     known: Vec<Option<Known>>,
 }
 

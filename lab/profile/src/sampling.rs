@@ -13,7 +13,7 @@ use rand_xoshiro::SplitMix64;
 
 use crate::amount::Amount;
 
-/// Half of a 95% interval, in standard errors.
+/// Half the width of a 95% interval, in standard errors.
 const INTERVAL: f64 = 1.96;
 
 /// Parameters of the sample of blocks, or of stacks, that was recorded.
@@ -24,7 +24,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Returns the sample of blocks that a recording took.
+    /// Returns the parameters of the sample of blocks that a recording took.
     #[must_use]
     pub fn of_blocks(recording: &Recording) -> Self {
         Self {
@@ -32,7 +32,8 @@ impl Sampling {
         }
     }
 
-    /// Returns the sample of blocks with a stack; `None` if no stacks were recorded.
+    /// Returns the parameters of the sample of blocks with a stack; `None` if no stacks were
+    /// recorded.
     #[must_use]
     pub fn of_stacks(recording: &Recording) -> Option<Self> {
         let blocks = recording.sample_bytes;
@@ -67,7 +68,7 @@ impl Sampling {
         -(-(size.max(1) as f64) / self.mean as f64).exp_m1()
     }
 
-    /// Returns the blocks and bytes that a recorded block represents.
+    /// Returns the blocks and bytes that a recorded block represents, with their variance.
     ///
     /// A hash of the block's number decides whether the number of blocks is rounded up or down. The
     /// rounded number is right on average, and always the same for one block, so a free subtracts
@@ -103,7 +104,7 @@ fn draw(block: u64) -> f64 {
     SplitMix64::seed_from_u64(block).random()
 }
 
-/// Amounts that one recorded block represents.
+/// Amount that one recorded block represents, with its variance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weighed {
     pub amount: Amount,

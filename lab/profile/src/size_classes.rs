@@ -70,8 +70,8 @@ fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }
 
-/// Returns the bytes that jemalloc takes. The smallest classes are 8, 16, and further multiples of
-/// 16. Above these, each doubling of the size has four classes.
+/// Returns the bytes that jemalloc takes. The classes up to 128 are 8 and the multiples of 16.
+/// Above these, each doubling of the size has four classes.
 fn jemalloc(size: u64, alignment: u64) -> u64 {
     const LARGE: u64 = 16 * KIB;
     const LARGEST_SMALL: u64 = 14 * KIB;
@@ -95,8 +95,8 @@ fn jemalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns a quarter of the largest power of two below `size`, which must exceed 1. This is the
-/// distance between size classes if each doubling of the size has four of them.
+/// Returns a quarter of the largest power of two below `size`. This is the distance between size
+/// classes if each doubling of the size has four of them. `size` must exceed 1.
 fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }
@@ -185,8 +185,8 @@ fn rpmalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns the bytes that elfmalloc takes: a class of its slabs up to 128 KiB, then whole units of
-/// 64 KiB.
+/// Returns the bytes that elfmalloc takes: a class of its slabs up to [`LARGEST`], then whole
+/// [`UNIT`]s.
 fn elfmalloc(size: u64, alignment: u64) -> u64 {
     let unit = UNIT as u64;
     let (Ok(bytes), Ok(aligned)) = (usize::try_from(size), usize::try_from(alignment.max(1)))

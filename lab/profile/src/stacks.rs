@@ -1,4 +1,5 @@
-//! Groups blocks by the stack that requested them, and counts those that were live at the peak.
+//! Groups blocks by the stack that requested them, counts those that were live at the peak, and
+//! follows the live bytes of each stack.
 
 use heapdrome_trace::{Frame, Module};
 
@@ -7,36 +8,36 @@ use crate::blocks::Numbered;
 use crate::growth::{Candidate, Grid, Series, Suspect, suspects};
 use crate::sampling::{Sampling, Variance, Weighed};
 
-/// Code to which the stacks of a trace refer.
+/// The stacks of a trace, and the files of code to which they refer.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
-    /// The files of code, by their numbers in the trace.
+    /// The files of code, indexed by their numbers in the trace.
     pub modules: Vec<Module>,
-    /// The frames of each stack, innermost first, by the numbers of the stacks.
+    /// The frames of each stack, innermost first, indexed by the stack's number in the trace.
     pub stacks: Vec<Vec<Frame>>,
 }
 
-/// Blocks of one stack. If only some blocks have a stack, the blocks with a stack represent all
-/// blocks.
+/// Blocks of one stack. If stacks were recorded only for a sample of the recorded blocks, the
+/// blocks with a stack represent all blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackUse {
     /// Number of the stack in the trace; `None` for blocks without a stack.
     pub stack: Option<u32>,
     /// Blocks that were requested.
     pub made: Amount,
-    /// Blocks that were live when the process had the most live bytes.
+    /// Blocks that were live when their process had the most live bytes.
     pub at_peak: Amount,
     /// Variance of `at_peak`.
     pub at_peak_variance: Variance,
-    /// Blocks that were freed by the next call of the thread that made them; none in a sampled
-    /// trace.
+    /// Blocks that were freed by the next call of the thread that made them, except resized ones;
+    /// none in a sampled trace.
     pub temporary: Amount,
     /// Blocks that were live at the end.
     pub left: Amount,
 }
 
 impl StackUse {
-    /// Adds the blocks of another stack.
+    /// Adds the blocks of `other`. Keeps the number of this stack.
     pub fn add(&mut self, other: &Self) {
         self.made.add(other.made);
         self.at_peak.add(other.at_peak);
@@ -73,7 +74,7 @@ struct Entry {
     series: Series,
 }
 
-/// A block that is made or freed.
+/// The making or the freeing of a block.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub stack: Option<u32>,

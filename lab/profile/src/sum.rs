@@ -26,6 +26,7 @@ impl Bounds {
 /// The operations of different processes are not in the order of time. So the maximum of live
 /// memory in all processes is only known within bounds. The lower bound comes from the sums at the
 /// ends of the timeline's points, and the upper bound from the sums of the maxima within a point.
+/// Both bounds are at least the largest maximum of a single process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct All {
     /// Times at which the first process begins and the last process ends, in nanoseconds since the
@@ -44,7 +45,7 @@ pub struct All {
     pub timeline: Timeline,
 }
 
-/// State of the summation.
+/// Sums over the processes that have finished so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sum {
     all: All,

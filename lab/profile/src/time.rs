@@ -1,8 +1,8 @@
 //! The share of processor time that a program spends in the allocator.
 //!
-//! Calls for large blocks are all timed. Of the others, a random sample is timed, whose mean stands
-//! for all of them. The recorder's own time is estimated from the same calls, and subtracted from
-//! the processor time.
+//! Calls for large blocks are all timed, unless a sandbox forbids it. Of the other calls, a random
+//! sample is timed. The mean of each group stands for all calls of the group. The recorder's own
+//! time is estimated from the timed calls, and subtracted from the processor time.
 
 use heapdrome_trace::TimedCalls;
 
@@ -11,9 +11,9 @@ use crate::read::Profile;
 
 const FEWEST: u64 = TimedCalls::FEWEST;
 
-/// Largest processor time that a recording costs, as a multiple of the time that the recorder
-/// measures: entering the library, and the cache that it takes from the program, cost more. See
-/// "Time in the allocator" in docs/traces.md.
+/// Largest processor time that recording costs, as a multiple of the time that the recorder
+/// measures. The measured time lacks the entry into the library, and the program's cache misses
+/// that the library causes. See "Time in the allocator" in docs/traces.md.
 const RECORDER_MOST: f64 = 2.5;
 
 /// Processor time in nanoseconds, estimated from the timed calls.
@@ -21,26 +21,26 @@ const RECORDER_MOST: f64 = 2.5;
 pub struct TimeInAllocator {
     /// Time of all calls in the allocator.
     pub allocator: f64,
-    /// Half of the 95% interval of `allocator`.
+    /// Half the width of the 95% interval of `allocator`.
     pub half_width: f64,
     /// All processor time, without that of the recorder.
     pub processor: f64,
-    /// Interval of `processor`: 95% for the timed calls, and the part of the recorder's time that
-    /// it cannot measure.
+    /// Interval of `processor`. It allows for the 95% interval of the recorder's measured time, and
+    /// for the part of the recorder's time that is not measured.
     pub processor_interval: [f64; 2],
     /// Number of calls.
     pub calls: u64,
     /// Number of calls that were timed.
     pub timed: u64,
-    /// Number of timed calls that took so long that they were probably interrupted. They are
-    /// missing from `allocator`.
+    /// Number of calls whose measured time was so long that they were probably interrupted. Their
+    /// times do not enter the estimates.
     pub left_out: u64,
     /// Number of calls for large blocks that were not timed, or were left out. `allocator` contains
     /// the mean of the others for each of them.
     pub large_untimed: u64,
 }
 
-/// Reason why the share is unknown.
+/// Reason why the share of processor time in the allocator is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Untimed {
     /// The trace has a sample of blocks, for which no calls are timed.
@@ -50,12 +50,12 @@ pub enum Untimed {
     NoProcessorTime,
     /// Fewer calls were timed than an interval needs.
     Few {
-        /// Number of timed calls, those for large blocks apart.
+        /// Number of timed calls, without those for large blocks.
         timed: u64,
-        /// Share of processor time in calls for large blocks, which are all timed.
+        /// Estimated share of processor time in calls for large blocks.
         large: f64,
     },
-    /// Calls for large blocks were made, and none of them was timed.
+    /// This many calls for large blocks were made, and none of them has a usable time.
     LargeUntimed(u64),
     /// The timed calls stand for more time than the processes had. So either a sum is wrong, or
     /// the processor time was read too early.
@@ -68,15 +68,15 @@ pub enum Untimed {
 }
 
 impl TimeInAllocator {
-    /// Returns the share of processor time that is spent in the allocator. It may exceed 1 by less
-    /// than its interval.
+    /// Returns the share of processor time that is spent in the allocator. The estimate may exceed
+    /// 1, because both times have errors.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.allocator / self.processor
     }
 
-    /// Returns the interval of the share. It contains the errors of both times, as if both always
-    /// had the largest effect on the share.
+    /// Returns the interval of the share. It assumes that the errors of both times combine in the
+    /// worst way.
     #[must_use]
     pub fn interval(&self) -> [f64; 2] {
         let [least, most] = self.processor_interval;
@@ -105,8 +105,8 @@ impl Profile {
     /// total is known.
     ///
     /// # Errors
-    /// Returns an error if the total is known for no process, if too few calls were timed, or if
-    /// the times contradict each other.
+    /// Returns an error if the trace has only a sample of the blocks, if the total is known for no
+    /// process, if too few calls were timed, or if the times contradict each other.
     pub fn time_in_allocator(&self) -> Result<TimeInAllocator, Untimed> {
         if !self.sampling().is_whole() {
             return Err(Untimed::Sampled);
@@ -117,11 +117,11 @@ impl Profile {
     }
 }
 
-/// Sums over processes. Each call has the same probability of being timed, so one mean serves for
-/// all processes.
+/// Sums over processes. Each call has the same probability of being timed, except those for large
+/// blocks, so one mean serves for all processes.
 #[derive(Clone, Default)]
 struct Sums {
-    /// Number of calls, those for large blocks included.
+    /// Number of calls, including those for large blocks.
     calls: u64,
     sampled: Sampled,
     left_out: u64,
@@ -153,7 +153,7 @@ struct Large {
     recording: f64,
 }
 
-/// An estimate, and half of its 95% interval.
+/// An estimate, and half the width of its 95% interval.
 #[derive(Clone, Copy)]
 struct Estimate {
     mean: f64,
@@ -161,7 +161,7 @@ struct Estimate {
 }
 
 impl Sampled {
-    /// Returns the mean of a call.
+    /// Returns the mean time of a call.
     fn mean(&self, moments: Moments) -> Estimate {
         let timed = self.timed as f64;
         let mean = moments.sum / timed;
@@ -173,9 +173,9 @@ impl Sampled {
     }
 }
 
-/// Returns half of a 95% interval in standard errors, if the deviation was estimated with this many
-/// degrees of freedom: the quantile of Student's distribution, with an error below 0.001 from 10
-/// degrees of freedom on.
+/// Returns half the width of a 95% interval, in standard errors that were estimated with this many
+/// degrees of freedom. This is the 97.5% quantile of Student's t-distribution, with an error below
+/// 0.001 from 14 degrees of freedom on.
 fn deviations(freedom: u64) -> f64 {
     let freedom = freedom.max(1) as f64;
     1.959_964 + 2.372_27 / freedom + 2.822_5 / (freedom * freedom)
@@ -235,7 +235,7 @@ impl Sums {
                 },
                 _ => sampled.mean(moments),
             };
-            // A sum may be negative by chance, but no time is.
+            // The estimate may be negative by chance, but a time cannot be.
             Estimate {
                 mean: (small as f64 * call.mean + large_sum * large.weight()).max(0.0),
                 half_width: small as f64 * call.half_width,
@@ -271,12 +271,12 @@ mod tests {
     use super::*;
 
     fn sums(timed: u64) -> Sums {
-        // One half takes 10 ns and the other 30 ns.
+        // Half of the calls take 10 ns, and the other half 30 ns.
         let allocator = Moments {
             sum: 20.0 * timed as f64,
             squares: 500.0 * timed as f64,
         };
-        // All take 5 ns.
+        // Recording takes 5 ns for each call.
         let recording = Moments {
             sum: 5.0 * timed as f64,
             squares: 25.0 * timed as f64,
@@ -300,7 +300,7 @@ mod tests {
         assert!((time.share() - 0.5).abs() < 1e-12, "{time:?}");
         assert!((time.per_call() - 20.0).abs() < 1e-12);
         assert_eq!(time.left_out, 3);
-        // The deviation of the mean is 10 ns / 100, which is 0.5% of the mean.
+        // The standard error of the mean is 10 ns / 100, which is 0.5% of the mean.
         let half = 0.005 * time.allocator * 1.96;
         assert!((time.half_width - half).abs() < 1e-3 * half, "{time:?}");
     }
@@ -318,7 +318,7 @@ mod tests {
             (low - least).abs() < 1e-9 && (high - most).abs() < 1e-9,
             "{low} {high}"
         );
-        // Recordings whose times differ have an estimate that is wrong by chance, too.
+        // If the times of recording differ, the estimate of their sum has an error, too.
         let mut uneven = sums.clone();
         uneven.sampled.recording.squares *= 5.0;
         let wider = uneven.estimate().expect("many calls were timed");
@@ -335,7 +335,8 @@ mod tests {
         }
     }
 
-    /// 300 calls that take a thousand times as long as others are never timed by chance alone.
+    /// The 300 calls for large blocks take a thousand times as long as the others, so all of them
+    /// are timed, instead of a sample.
     #[test]
     fn calls_for_large_blocks_count_as_they_were_timed() {
         let mut sums = sums(100);
@@ -353,7 +354,7 @@ mod tests {
         assert!((time.allocator - allocator).abs() < 1e-3);
         let processor = 300.0 * 60_000.0 + 10_000.0 * 40.0;
         assert!((time.processor - processor).abs() < 1e-3, "{time:?}");
-        // A third of them were interrupted: the others stand for them.
+        // A third of these calls were interrupted, so the other two thirds represent them.
         sums.large.timed = 200;
         sums.large.allocator = 200.0 * 20_000.0;
         let time = sums.estimate().expect("many calls were timed");
@@ -393,12 +394,13 @@ mod tests {
     #[test]
     fn times_that_contradict_each_other_give_no_share() {
         let mut sums = sums(10_000);
-        // The allocator alone takes 20 ns of each call, and the recorder 5 ns.
+        // Each call takes 20 ns in the allocator and 5 ns in the recorder, but the process had only
+        // 15 ns, and then 4 ns, of processor time for each call.
         sums.processor = 15.0 * 1e6;
         assert!(matches!(sums.estimate(), Err(Untimed::Impossible { .. })));
         sums.processor = 4.0 * 1e6;
         assert!(matches!(sums.estimate(), Err(Untimed::Impossible { .. })));
-        // Within the error of the estimates, the share is nearly all.
+        // The share exceeds 1, but by less than the error of the estimates.
         sums.processor = 24.9 * 1e6;
         let time = sums.estimate().expect("possible");
         assert!(time.share() > 1.0 && time.interval()[1] == 1.0, "{time:?}");

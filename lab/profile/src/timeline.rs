@@ -66,7 +66,7 @@ impl Timeline {
     }
 }
 
-/// An interval of time. A quantity of `None` did not change within it.
+/// An interval of time. A quantity that is `None` did not change within it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     bytes: Option<Level>,
@@ -184,8 +184,8 @@ impl Cells {
         }
     }
 
-    /// Adds another timeline, which has ended. Intervals outside of the other timeline's time stay
-    /// unchanged.
+    /// Adds another timeline, on which [`end`](Self::end) was called. Intervals outside of the
+    /// other timeline's time stay unchanged.
     pub(crate) fn add(&mut self, mut other: Self) {
         let Some(end) = other.cells.len().checked_sub(1) else {
             return;

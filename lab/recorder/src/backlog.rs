@@ -105,7 +105,6 @@ impl Batch {
         self.entries.len() < self.entries.capacity()
     }
 
-    /// Adds an entry.
     #[inline]
     pub(crate) fn push(&mut self, entry: Raw) {
         self.entries.push(entry);

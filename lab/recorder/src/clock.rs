@@ -64,18 +64,18 @@ impl Clock {
     }
 }
 
-/// Returns the processor's counter.
+/// Returns the value of the processor's counter.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Returns the processor's counter.
+/// Returns the value of the processor's counter.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: reading the virtual counter accesses no memory.
+    // SAFETY: Linux lets programs read the virtual counter, and reading it accesses no memory.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{SendError, Sender};
 use crate::backlog::Batch;
 use crate::message::Message;
 
-/// Error: the worker has ended because it could not write the trace.
+/// Error of sending to a worker that has ended because it could not write the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerEnded;
 

@@ -66,7 +66,7 @@ pub(crate) struct Drainer {
     backlog: Backlog,
     messages: Sender<Message>,
     fullest_stacks: FullestStacks,
-    /// Recorded processes by the identity of their current program.
+    /// Recorded processes. The key is the identity of their current program.
     recorded: BTreeMap<u64, Recorded>,
     /// The processor's counter at the start of the last round that copied all rings.
     drained: u64,
@@ -200,7 +200,8 @@ impl Drainer {
         let is_before = |it: &Recorded| it.namespace == namespace && it.pid == pid;
         let before = self.recorded.iter().find(|(_, it)| is_before(it));
         if let Some((&identity, _)) = before {
-            // A forked process has the number of a process that has ended.
+            // If the new process was forked, the earlier one has ended, and its process id was
+            // reused. Otherwise the earlier one has executed another program.
             let executed = (ring.parent == 0).then_some(ring.began);
             self.finish(identity, executed)?;
         }
@@ -293,8 +294,9 @@ impl Drainer {
         Ok(())
     }
 
-    /// Copies the remaining entries of a process that has ended. If it has executed another
-    /// program, `executed` is the processor time of the process when that program began.
+    /// Copies the remaining entries of a program that has ended or is no longer recorded, and sends
+    /// its end to the worker. If the process has executed another program, `executed` is the
+    /// processor time of the process when that program began.
     fn finish(&mut self, image: u64, executed: Option<u64>) -> Result<(), WorkerEnded> {
         let Some(mut recorded) = self.recorded.remove(&image) else {
             return Ok(());
@@ -384,7 +386,7 @@ impl Drainer {
         Ok(self.messages.send(message)?)
     }
 
-    /// Returns whether a process is still recorded.
+    /// Returns whether any process is still recorded.
     pub(crate) fn is_recording(&self) -> bool {
         self.recorded
             .values()

@@ -33,7 +33,8 @@ pub enum RecorderError {
     },
 }
 
-/// Converts the error of a system call into one that names the failed operation.
+/// Returns a function that converts the error of a system call into one that names the operation
+/// `action`.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> RecorderError {
     move |source| RecorderError::System { action, source }
 }

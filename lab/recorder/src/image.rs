@@ -1,5 +1,5 @@
-//! One program of one process: merges the events of its rings into one order, and replaces
-//! addresses by block numbers.
+//! Writes the operations of one program of one process. Merges the events of its rings into one
+//! order, and replaces addresses by block numbers.
 
 use rustc_hash::FxHashMap;
 use std::io::Write;
@@ -51,7 +51,7 @@ fn is_resize(function: u8) -> bool {
 pub(crate) struct Image {
     /// Number of the process in the trace.
     pub number: u32,
-    /// Events of each ring, by the ring's number.
+    /// Events of each ring, indexed by the ring's number.
     pub streams: Vec<Stream>,
     addresses: Addresses,
     clock: Clock,
@@ -93,8 +93,8 @@ impl Image {
         self.forks.inherited(forked, &self.addresses)
     }
 
-    /// Writes all events up to the stamp `until`, ordered by stamp. Events of one thread keep their
-    /// order.
+    /// Writes all events up to the stamp `until`, ordered by stamp. Events of one ring keep their
+    /// order, even if their stamps are out of order.
     pub(crate) fn emit<W: Write>(
         &mut self,
         until: u64,

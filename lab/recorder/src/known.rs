@@ -1,4 +1,4 @@
-//! Cache of unwound stacks, so that repeated calls from one place are unwound only once.
+//! Cache of unwound stacks, so that a call with a known stack is not unwound again.
 
 use rustc_hash::FxHashMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct Unwound {
     pub stack: u32,
 }
 
-/// Stacks that were unwound, by the registers of the caller.
+/// Stacks that were unwound. The registers of the caller are the key.
 #[derive(Default)]
 pub(crate) struct Known {
     stacks: FxHashMap<[u64; 3], Vec<Unwound>>,
@@ -35,8 +35,8 @@ impl Known {
         [return_address, stack_pointer, frame_pointer]
     }
 
-    /// Returns the number of a cached stack that has the caller registers of `snapshot`. Every word
-    /// that the unwinder read for it has an unchanged value in `snapshot`.
+    /// Returns the number of a cached stack that equals the one in `snapshot`: the caller registers
+    /// are equal, and so is every word that the unwinder read for the cached stack.
     pub(crate) fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
         let variants = self.stacks.get_mut(&Self::place(snapshot))?;
         let place = variants.iter().position(|variant| {

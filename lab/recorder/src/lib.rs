@@ -1,10 +1,10 @@
-//! Records the allocations of a command and of all processes that it starts into a trace.
+//! Records the allocations of a command, and of the processes that it starts, into a trace.
 //!
-//! The witness's preloaded library, in its recording mode, writes every call into a ring of the
-//! calling thread ([`heapdrome_witness::ring`]). The collector here has two threads. The drainer
-//! copies the rings into memory, so that no thread waits for a free entry. The worker brings the
-//! copies into one order for each process, turns addresses into numbers of blocks, and writes the
-//! trace.
+//! The witness's preloaded library, in its recording mode, writes each recorded call into a ring of
+//! the calling thread ([`heapdrome_witness::ring`]). The collector here has two threads. The
+//! drainer copies the rings into memory, so that threads rarely wait for a free entry. The worker
+//! brings the copies into one order for each process, turns addresses into numbers of blocks, and
+//! writes the trace.
 
 mod addresses;
 mod backlog;

@@ -11,7 +11,7 @@ use crate::backlog::Batch;
 pub(crate) struct Birth {
     /// Identity of the program ([`Ring::image`](heapdrome_witness::ring::Ring::image)).
     pub image: u64,
-    /// Identity of the program from which it was forked; 0 for an executed program.
+    /// Identity of the program from which this one was forked; 0 for an executed program.
     pub parent: u64,
     /// Stamp of the fork that made the process.
     pub forked: u64,
@@ -46,6 +46,6 @@ pub(crate) enum Message {
     Maps { image: u64, text: String },
     /// A record that the worker writes to the trace unchanged.
     Record(Record),
-    /// A program has ended, and all its events were sent.
+    /// A program has ended or is no longer recorded, and all its recorded events were sent.
     Finish { image: u64, finish: Finish },
 }

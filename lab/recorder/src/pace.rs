@@ -33,7 +33,7 @@ impl FullestStacks {
     /// Returns the maximum fullness since the previous call, or 0 if the worker has drained no ring
     /// since then. A worker that falls behind thus does not cause additional rounds.
     pub(crate) fn take(&self) -> Fullness {
-        // Relaxed: see `note`.
+        // Relaxed: the value publishes no other memory.
         Fullness(self.0.swap(0, Ordering::Relaxed))
     }
 }
@@ -41,12 +41,12 @@ impl FullestStacks {
 /// Initial and longest pause between two rounds.
 pub(crate) const PAUSE: Duration = Duration::from_micros(500);
 
-/// The shortest pause between two rounds. Each costs a few microseconds.
+/// The shortest pause between two rounds. Each round costs a few microseconds.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(30);
 
-/// Returns the pause after a round. `fullest` is the fullness of the fullest ring; `None` if the
-/// backlog had no room. The fullest ring should be between a sixteenth and a quarter full: then its
-/// thread does not wait, and the round has enough to copy.
+/// Returns the pause after a round. `pause` is the pause before it. `fullest` is the fullness of
+/// the fullest ring; `None` if the backlog had no room. The fullest ring should be between a
+/// sixteenth and a quarter full: then its thread does not wait, and the round has enough to copy.
 pub(crate) fn next_pause(pause: Duration, fullest: Option<Fullness>) -> Duration {
     match fullest {
         None => PAUSE,

@@ -1,4 +1,4 @@
-//! Queries the system about the recorded processes.
+//! Queries the system about the recorded processes and about this process.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -64,8 +64,8 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
-/// Returns the processor time of a process in nanoseconds; `None` if it was reaped, or if the
-/// system only knows it in clock ticks.
+/// Returns the processor time of a process in nanoseconds; `None` if the process was reaped, or if
+/// the system knows its time only in clock ticks.
 pub(crate) fn processor_time(pid: u32) -> Option<u64> {
     let mut clock = 0;
     let mut time = libc::timespec {

@@ -101,9 +101,9 @@ pub struct Summary {
     pub peak_resident: u64,
 }
 
-/// Runs a command and writes the allocations of all its processes to `sink`. The recording ends
-/// when the last process has ended, when the time limit passes, or when `interrupted` is set and
-/// the command has ended. Returns after the command's end in all cases.
+/// Runs a command and writes the allocations of its recorded processes to `sink`. The recording
+/// ends when the last process has ended, when the time limit passes, or when `interrupted` is set
+/// and the command has ended. Once the command runs, returns only after the command's end.
 ///
 /// # Errors
 /// Returns an error if the recording cannot be prepared, the command cannot be run, or the trace
@@ -346,13 +346,13 @@ struct Tree {
     began: Instant,
     ending: Option<ExitStatus>,
     took: Option<Duration>,
-    /// Whether all have ended.
+    /// Whether all processes of the command have ended and were reaped.
     is_empty: bool,
 }
 
 impl Tree {
-    /// Reaps the processes that have ended. Calls `before` with the number of each before it is
-    /// reaped.
+    /// Reaps the processes that have ended. Calls `before` with the id of each process before it
+    /// reaps the process.
     fn reap<E>(&mut self, mut before: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
         while let Some(pid) = self.ended() {
             before(pid)?;
@@ -367,7 +367,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns the number of a process that has ended and was not reaped yet.
+    /// Returns the id of a process that has ended and was not reaped yet.
     fn ended(&mut self) -> Option<u32> {
         // SAFETY: every field is an integer or a pointer, and zero is valid for both.
         let mut state: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -375,7 +375,7 @@ impl Tree {
         // SAFETY: `state` has room for the result. All children of this process belong to the
         // command: heapdrome starts no other while it records.
         self.is_empty = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut state, options) } != 0;
-        // SAFETY: `waitid` sets this field, or leaves it zero if no process has ended.
+        // SAFETY: the field is an integer. `waitid` sets it, or leaves it zero.
         let pid = unsafe { state.si_pid() }.unsigned_abs();
         (pid != 0).then_some(pid)
     }

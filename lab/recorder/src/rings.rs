@@ -12,8 +12,8 @@ use crate::backlog::{Backlog, Batch};
 use crate::entries::Raw;
 use crate::shared::Shared;
 
-/// Time after which a reserved entry that is still unwritten is skipped. Its thread will never
-/// write it, for example after a `longjmp` out of a signal handler.
+/// Time after which a reserved entry that is still unwritten is skipped. Its thread will probably
+/// never write it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
 /// Number of entries, from an unwritten one on, that are searched for a written one.

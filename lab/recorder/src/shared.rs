@@ -13,14 +13,14 @@ use std::ptr::NonNull;
 /// longer when another process reads it.
 pub(crate) unsafe trait Shareable {}
 
-// SAFETY: all fields are atomics.
+// SAFETY: all fields are atomic numbers, for which every bit pattern is valid.
 unsafe impl Shareable for heapdrome_witness::ring::Control {}
 
-// SAFETY: every field is an atomic, or a number or text that is written before the magic.
-// [`crate::rings`] reads no ring without a magic.
+// SAFETY: every bit pattern is valid, because all fields are numbers and bytes. Fields that are not
+// atomic are written before the magic, and [`crate::rings`] reads no ring without a magic.
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 
-// SAFETY: all fields are atomics.
+// SAFETY: all fields are atomic numbers, for which every bit pattern is valid.
 unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
 
 /// A value in a file that is mapped as shared memory.

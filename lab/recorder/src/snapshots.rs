@@ -14,7 +14,7 @@ use crate::pace::Fullness;
 use crate::shared::Shared;
 
 /// Time after which an incomplete copy, and all copies reserved after it, are skipped. Its thread
-/// will never complete it, for example after a `longjmp` out of a signal handler.
+/// will probably never complete it, for example after a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
 /// Size of a word of the stack in bytes.
@@ -62,14 +62,16 @@ pub(crate) struct Snapshots {
     hole: Option<Instant>,
     /// Number of bytes that the last drain read.
     drained: u64,
-    /// Unwound stacks that no entry has announced yet, by the positions of their copies, the
-    /// earliest first.
+    /// Positions of the copies of unwound stacks that no entry has announced yet, with the numbers
+    /// of the stacks, the earliest first.
     unwound: VecDeque<(u64, u32)>,
-    /// Announced stacks whose calls have not been read yet, by the addresses of their blocks.
+    /// Addresses of the blocks of announced calls that have not been read yet, with the numbers of
+    /// their stacks.
     waiting: Vec<(u64, u32)>,
 }
 
-/// Maximum number of nested calls of one thread. Calls nest if signal handlers interrupt them.
+/// Maximum number of announced stacks that wait for their calls. More than one waits if signal
+/// handlers interrupt calls of the thread.
 const NESTED: usize = 8;
 
 impl Snapshots {

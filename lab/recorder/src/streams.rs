@@ -21,17 +21,17 @@ pub(crate) struct Stream {
     pub thread: Option<u32>,
     /// Alignment for the next event, from a separate entry; 0 if there was none.
     pub alignment: u64,
-    /// Calls of `realloc` that have begun and not returned, the innermost last.
+    /// Calls of `realloc` and `reallocarray` that have begun and not returned, the innermost last.
     pub resizing: Vec<Resizing>,
     /// Stacks of the ring's calls.
     pub snapshots: Snapshots,
 }
 
-/// A call of realloc that has begun.
+/// A call of `realloc` or `reallocarray` that has begun.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resizing {
     pub address: u64,
-    /// The block; `None` if it is unknown.
+    /// The block that is resized; `None` if it is unknown.
     pub block: Option<Block>,
 }
 

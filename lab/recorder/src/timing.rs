@@ -1,4 +1,5 @@
-//! Sums the times of the calls that the recorded processes have timed.
+//! Sums the times of the calls that the recorded processes have timed, and finds the processor time
+//! that a process recorded last.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +26,7 @@ fn latest<'a>(times: impl Iterator<Item = &'a AtomicU64>) -> Option<u64> {
 }
 
 /// Returns the sums over the rings of a program whose recording has ended; `None` if no call was
-/// timed.
+/// timed, and none was for a large block.
 pub(crate) fn of_rings<'a>(
     rings: impl Iterator<Item = &'a Timing> + Clone,
     clock: Clock,
@@ -35,7 +36,8 @@ pub(crate) fn of_rings<'a>(
         let words = rings.clone().map(|ring| of(ring).load(Ordering::Relaxed));
         words.fold(0, u64::wrapping_add)
     };
-    // A sum of times is negative if the readings of the counter took longer than they usually do.
+    // A sum of times is negative if the readings of the counter that were subtracted took longer
+    // than the calls themselves.
     let ticks = |of| {
         let ticks = sum(of).cast_signed();
         clock.nanoseconds(ticks.unsigned_abs()).cast_signed() * ticks.signum()
@@ -102,7 +104,7 @@ mod tests {
         let error = timed.squares.abs_diff(squares) as f64 / squares as f64;
         assert!(error < 1e-4, "{error}");
         let negative = of_rings([timing(1, -400_000)].iter(), clock);
-        // A sum over processes needs the negative ones, too.
+        // A sum over processes must include negative sums, too.
         assert_eq!(
             negative.expect("one call").nanoseconds,
             -nanoseconds(400_000)

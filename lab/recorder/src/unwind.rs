@@ -101,7 +101,7 @@ pub(crate) struct Unwinding {
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     known: Known,
-    /// Numbers of stacks by the addresses of their calls.
+    /// Numbers of stacks. The addresses of the calls are the key.
     numbers: FxHashMap<Vec<u64>, u32>,
     /// Whether the last reading returned the current mappings of the running process.
     is_current: bool,
@@ -247,8 +247,8 @@ impl Unwinding {
         Ok(self.code[place].module)
     }
 
-    /// Stores new mappings of the running process. Ignored before the first stack, when mappings
-    /// are not needed and may belong to the program that the process executed previously.
+    /// Stores new mappings of the running process. Ignores them before the first stack, because
+    /// they are not needed yet, and may belong to the previous program of the process.
     pub(crate) fn add_mappings(&mut self, text: String) {
         if self.text.is_empty() {
             return;

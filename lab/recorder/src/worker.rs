@@ -1,4 +1,4 @@
-//! The worker: brings the events of each process into one order and writes the trace.
+//! The worker brings the events of each process into one order and writes the trace.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,8 +16,7 @@ use crate::process;
 use crate::streams::Stream;
 use crate::unwind::Unwindings;
 
-/// Maximum number of ended processes whose blocks are kept for children that have not allocated
-/// yet.
+/// Maximum number of ended programs whose blocks are kept for children that have not allocated yet.
 const KEPT: usize = 64;
 
 /// Maximum time until an idle worker notices its stop flag.
@@ -28,10 +27,10 @@ pub(crate) struct Worker<W: Write> {
     messages: Receiver<Message>,
     clock: Clock,
     writer: Writer<W>,
-    /// Processes by the identity of their image.
+    /// Programs of running processes. The key is the identity of the program.
     running: BTreeMap<u64, Image>,
-    /// Processes that have ended, by the identity of their image. Their remaining blocks are kept
-    /// for children that have not allocated yet.
+    /// Programs that have ended. The key is the identity of the program. The remaining blocks are
+    /// kept for children that have not allocated yet.
     ended: BTreeMap<u64, Image>,
     /// Creator of each program's unwinding; `None` if no stacks are recorded.
     unwindings: Option<Unwindings>,

@@ -1,5 +1,5 @@
-//! The file of a compiled process: a header, pieces of the threads' operations, and a table of the
-//! threads' first operations.
+//! The file of a compiled process. It consists of a header, pieces of the threads' operations, and
+//! a table of the threads' first operations.
 
 use crate::options::Speed;
 

@@ -44,19 +44,21 @@ pub(crate) enum Kind {
     Join,
     /// Frees a null pointer.
     FreeNull,
-    /// Calls malloc: slot, size.
+    /// Calls malloc. Fields: slot, size.
     Malloc,
-    /// Calls calloc: short field.
+    /// Calls calloc. Fields: a short field.
     ShortCalloc,
-    /// Calls calloc: slot, size.
+    /// Calls calloc. Fields: slot, size.
     Calloc,
-    /// Calls posix_memalign: slot, with the alignment's binary logarithm in the low half; size.
+    /// Calls posix_memalign. Fields: slot, with the alignment's binary logarithm in the low half;
+    /// size.
     Aligned,
-    /// Calls aligned_alloc: fields as for `Aligned`.
+    /// Calls aligned_alloc. Fields: slot, with the alignment's binary logarithm in the low half;
+    /// size.
     AlignedAlloc,
-    /// Calls realloc: short field, old size, end of the bytes to write.
+    /// Calls realloc. Fields: a short field, old size, end of the bytes to write.
     ShortResize,
-    /// Calls realloc: slot, size, old size, end of the bytes to write.
+    /// Calls realloc. Fields: slot, size, old size, end of the bytes to write.
     Resize,
 }
 

@@ -27,7 +27,7 @@ struct Cut {
     records: Vec<Record>,
     /// Whether the new trace contains the process.
     open: bool,
-    /// Whether the process did anything before the part ends.
+    /// Whether the process began, or called an allocation function, before the part's end.
     seen: bool,
     /// Whether the process began in the part.
     began_within: bool,

@@ -147,7 +147,7 @@ impl Encoder {
     }
 
     /// Returns the number of the next block minus that of the freed block; 0 if the operation frees
-    /// no block of the trace. Returns an error if the block is not made yet.
+    /// no block of the trace. Returns an error if the block was not made yet.
     fn distance(&self, operation: &Operation) -> Result<u64, TraceError> {
         match *operation {
             Operation::Free { block, .. } | Operation::Resize { block, .. } => {

@@ -33,16 +33,15 @@ pub enum TraceError {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The caller wrote operations or records out of order, or referred to a block, module or stack
-    /// that does not exist.
+    /// The caller added an operation or a record that is invalid at this place in the trace.
     #[error("the operation cannot stand there: {0}")]
     Order(&'static str),
-    /// One of several traces cannot be read.
+    /// Merging failed at one of the traces.
     #[error("trace {place}: {error}")]
     Part {
         /// Position of that trace in the list, from 0.
         place: usize,
-        /// Error of that trace.
+        /// The error at that trace.
         error: Box<TraceError>,
     },
     /// The traces cannot be merged.
@@ -71,13 +70,14 @@ pub enum Damage {
     /// overflows.
     #[error("a number is too long")]
     Number,
-    /// An operation or record refers to a block, function, module or stack that does not exist.
+    /// An operation or record refers to a block, function, module or stack that does not exist, or
+    /// a block, module or stack does not have the next number.
     #[error("a reference to a block, a function, a module or a stack that does not exist")]
     Reference,
     /// The content cannot be decompressed.
     #[error("the content cannot be decompressed")]
     Compression,
-    /// The JSON of a record is invalid, or a record cannot stand there.
+    /// The JSON of a record is invalid, or the record is not allowed at that place.
     #[error("a record is malformed")]
     Record,
 }

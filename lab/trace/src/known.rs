@@ -1,4 +1,4 @@
-//! Counts the modules and stacks of a trace so far.
+//! Checks the modules and stacks of a trace.
 
 use crate::error::Damage;
 use crate::records::{Record, Stack};

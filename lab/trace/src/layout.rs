@@ -17,7 +17,7 @@ pub(crate) const HEADER_BYTES: usize = 16;
 /// number of operations, checksum of the content, checksum of these fields.
 pub(crate) const CHUNK_HEADER_BYTES: usize = 24;
 
-/// Maximum number of bytes of a chunk's decompressed content, and so of a reader's buffer.
+/// Maximum number of bytes of a chunk's decompressed content, and so of the reader's buffer for it.
 pub(crate) const MAX_CONTENT: usize = 4 << 20;
 
 /// Maximum length in a chunk's header. Larger than [`MAX_CONTENT`], because content that does not

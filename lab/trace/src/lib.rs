@@ -1,4 +1,5 @@
-//! Reads and writes traces: the allocations of a program, in the order in which they happened.
+//! Reads and writes traces, which contain the calls of allocation functions by the processes of a
+//! command. The calls of each process are in the order of time.
 //!
 //! A trace is a header and a sequence of chunks, each compressed and checksummed by itself. It can
 //! be read up to the last complete chunk, however its recording ended. `docs/trace-format.md`

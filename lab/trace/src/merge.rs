@@ -18,13 +18,13 @@ struct Part<'a, R> {
     reader: &'a mut Reader<R>,
     /// Nanoseconds from the beginning of the earliest recording to the beginning of this one.
     shift: u64,
-    /// New index of each function, by its old index.
+    /// New index of each function, indexed by the old one.
     functions: Vec<u8>,
-    /// New number of each process, by its old number.
+    /// New number of each process. The key is the old number.
     processes: HashMap<u32, u32>,
-    /// New number of each module, by its old number.
+    /// New number of each module, indexed by the old one.
     modules: Vec<u32>,
-    /// New number of each stack, by its old number.
+    /// New number of each stack, indexed by the old one.
     stacks: Vec<u32>,
     /// Latest time read so far, on the clock of the merged trace.
     reached: Time,
@@ -38,9 +38,9 @@ struct Part<'a, R> {
 struct All {
     /// Number of processes.
     processes: u32,
-    /// Number of each module, by path and build ID.
+    /// Number of each module. Path and build ID are the key.
     modules: HashMap<(String, String), u32>,
-    /// Number of each stack, by its frames.
+    /// Number of each stack. The frames are the key.
     stacks: HashMap<Vec<Frame>, u32>,
 }
 
@@ -191,8 +191,8 @@ impl<R: Read> Part<'_, R> {
         Ok(())
     }
 
-    /// Gives a record its new numbers. Returns whether to write the record: records about a whole
-    /// trace are written anew, and the merged trace may already contain an equal module or stack.
+    /// Gives a record its new numbers. Returns whether to write the record. Records about a whole
+    /// trace are not copied, nor are modules and stacks that the merged trace contains already.
     fn renumber(&mut self, record: &mut Record, all: &mut All) -> bool {
         let mut renumber =
             |process: &mut u32| *process = new_number(*process, &mut self.processes, all);

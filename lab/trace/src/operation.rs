@@ -116,7 +116,7 @@ impl Operation {
     }
 }
 
-/// An operation with its caller and its time.
+/// An operation with its thread, its time and its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The number of the thread within its process.

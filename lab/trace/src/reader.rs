@@ -273,7 +273,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(header))
     }
 
-    /// Parses the content of the chunk at `offset`.
+    /// Parses the content of the chunk at `offset`, and checks its records.
     fn records(&mut self, offset: u64) -> Result<Vec<Record>, TraceError> {
         let damaged = |damage| TraceError::Damaged { offset, damage };
         let records: Vec<Record> =

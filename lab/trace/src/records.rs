@@ -1,4 +1,4 @@
-//! Records of a trace beside its operations: JSON objects, one for each event.
+//! Records of a trace: JSON objects for its events that are not operations.
 
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ pub struct Process {
     pub beginning: Beginning,
 }
 
-/// A thread called an allocation function for the first time.
+/// First call of an allocation function by a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// Number of the thread's process in the trace.
@@ -79,7 +79,7 @@ pub struct Thread {
     pub time: Time,
 }
 
-/// Memory of a process at one time.
+/// Resident memory of a process at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resident {
     /// The number of the process in the trace.
@@ -90,14 +90,14 @@ pub struct Resident {
     pub bytes: u64,
 }
 
-/// A process ended, or executed another program.
+/// End of a program in a process: the process ended, or executed another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     /// The number of the process in the trace.
     pub process: u32,
     /// Time at which the end of the process was noticed.
     pub time: Time,
-    /// Maximum of the readings of resident anonymous memory, in bytes; `None` if there was none.
+    /// Maximum of the readings of resident anonymous memory, in bytes; `None` if it was not read.
     pub peak_resident: Option<u64>,
     /// Number of page faults resolved without reading from a disk; `None` if it was not read.
     pub minor_faults: Option<u64>,
@@ -111,22 +111,24 @@ pub struct Finish {
     pub timed: Option<TimedCalls>,
 }
 
-/// Sums over a random sample of a process's calls, in which every call had the same probability,
-/// and over all calls for large blocks.
+/// Sums over a random sample of a process's calls, and over its calls for large blocks. Every call
+/// has the same probability of being in the sample, except those for large blocks, which are never
+/// in it.
 ///
-/// A sum of times may be negative by chance: the time of reading a clock is subtracted from each.
+/// A sum of times may be negative by chance, because the time of reading the clock is subtracted
+/// from each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedCalls {
     /// Number of calls in the sums.
     pub calls: u64,
     /// Nanoseconds in the allocator.
     pub nanoseconds: i64,
-    /// Squares of each call's nanoseconds in the allocator.
+    /// Sum of the squares of each call's nanoseconds in the allocator.
     pub squares: u64,
     /// Nanoseconds that the recorder took for these calls.
     pub recording: i64,
-    /// Squares of the nanoseconds that the recorder took for each of these calls. 0 in traces of
-    /// earlier versions of heapdrome.
+    /// Sum of the squares of the nanoseconds that the recorder took for each of these calls. 0 in
+    /// traces of earlier versions of heapdrome.
     #[serde(default)]
     pub recording_squares: u64,
     /// Number of timed calls that are not in the sums, because they took so long that they were
@@ -212,7 +214,7 @@ pub struct Module {
     pub build_id: String,
 }
 
-/// A call in the code.
+/// The place of a call in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(Option<u32>, u64)", into = "(Option<u32>, u64)")]
 pub struct Frame {
@@ -395,7 +397,7 @@ mod tests {
             gave_up: false,
             timed: Some(timed(100)),
         };
-        // Of 10,000 calls, 20 ns each are in the allocator and 5 ns in the recorder.
+        // Each of 10,000 calls takes 20 ns in the allocator and 5 ns in the recorder.
         assert_eq!(finish.share_in_allocator(10_000), Some(0.5));
         // 100 calls for large blocks take another 1 µs each.
         finish.processor_time = Some(450_000 + 100_000);

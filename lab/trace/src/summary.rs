@@ -25,7 +25,7 @@ pub struct ProcessSummary {
     pub live_blocks: u64,
     /// Requested bytes of the blocks that the process made and had not freed at its end.
     pub live_bytes: u64,
-    /// Maximum of requested live bytes, inherited blocks included.
+    /// Maximum of requested live bytes, including inherited blocks.
     pub peak_live_bytes: u64,
 }
 
@@ -44,15 +44,15 @@ pub struct Summary {
     pub operation_content: u64,
     /// The latest time in the trace.
     pub last: Time,
-    /// The processes by their numbers.
+    /// The processes. The key is the number of the process in the trace.
     pub processes: BTreeMap<u32, ProcessSummary>,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
-    /// Number of different stacks.
+    /// Number of stacks in the trace.
     pub stacks: u64,
     /// Number of operations with a stack.
     pub with_stack: u64,
-    /// Number of modules to which stacks refer.
+    /// Number of modules in the trace.
     pub modules: u64,
 }
 
@@ -61,8 +61,8 @@ pub struct Summary {
 struct Live {
     summary: ProcessSummary,
     sizes: HashMap<u64, u64>,
-    /// Requested bytes of live blocks that the process made. Wide, because a damaged trace may have
-    /// any sizes.
+    /// Requested bytes of live blocks that the process made. In a hostile trace, their sum may not
+    /// fit into 64 bits.
     bytes: u128,
     /// Requested bytes of live blocks that the process inherited.
     inherited: u128,

@@ -1,5 +1,5 @@
-//! Encodes numbers of variable length: 7 bits a byte, the lowest first, the highest bit set in all
-//! bytes except the last (LEB128).
+//! Encodes and decodes numbers of variable length (LEB128). Each byte holds 7 bits of the number,
+//! the lowest first. The highest bit is set in all bytes except the last.
 
 use crate::error::Damage;
 

@@ -22,7 +22,7 @@ const RECORDS_CONTENT: usize = 64 << 10;
 /// sixth smaller at level 3.
 const LEVEL: i32 = 1;
 
-/// Writer of a trace, chunk by chunk. Each chunk is one call to the sink.
+/// Writer of a trace, chunk by chunk. Passes each chunk to the sink in one call.
 pub struct Writer<W: Write> {
     sink: W,
     compressor: Compressor<'static>,

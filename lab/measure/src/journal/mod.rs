@@ -19,7 +19,7 @@ pub const SCHEMA: u32 = 1;
 /// Name of the journal within a race's folder.
 pub const FILE_NAME: &str = "journal.jsonl";
 
-/// Reason why an operation on a journal failed, with a remedy.
+/// Reason why an operation on a journal failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The journal could not be read.
@@ -184,7 +184,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 /// Number of attempts to take a lock. A process that lists races holds locks briefly.
 const LOCK_TRIES: u32 = 10;
 
-/// Locks the journal for this process. The kernel releases the lock when the process ends.
+/// Locks the journal for this process. The kernel releases the lock when the journal is closed or
+/// the process ends.
 fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     for _ in 0..LOCK_TRIES {
         let tried = lock::try_exclusive(file);
@@ -201,7 +202,7 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     })
 }
 
-/// Returns whether another heapdrome is writing the journal at `path`.
+/// Returns whether a heapdrome is writing the journal at `path`.
 pub(super) fn is_locked(path: &Path) -> bool {
     // On a file system without locks, no process can hold a lock.
     File::open(path)
@@ -209,7 +210,7 @@ pub(super) fn is_locked(path: &Path) -> bool {
         .is_ok_and(|free| !free)
 }
 
-/// Reads the complete lines of a journal, and returns them with their length in bytes.
+/// Reads the complete lines of a journal, and returns them with their total length in bytes.
 pub(super) fn read(path: &Path) -> Result<(Vec<JournalLine>, u64), JournalError> {
     let text = std::fs::read(path).map_err(|source| JournalError::Read {
         path: path.to_owned(),

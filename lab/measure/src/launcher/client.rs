@@ -80,7 +80,8 @@ impl Launcher {
         }
     }
 
-    /// Starts a process and waits for its end. An interrupt kills it with its tree.
+    /// Starts a process and waits for its end. If the interrupt flag is set, kills the process with
+    /// its tree and returns an error.
     pub(crate) fn run(
         &mut self,
         spawn: Spawn,

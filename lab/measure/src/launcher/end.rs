@@ -11,7 +11,7 @@ use super::message::Usage;
 use super::wait::{self, Reaped, Reaping};
 use crate::tree::{self, Earlier, Process};
 
-/// Time for detached descendants between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL for descendants that outlived the awaited process.
 const SWEEP_GRACE: Duration = Duration::from_secs(1);
 /// Time within which killed processes must be gone.
 const KILL_GRACE: Duration = Duration::from_secs(5);

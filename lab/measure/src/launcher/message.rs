@@ -38,8 +38,8 @@ impl Text {
     }
 }
 
-/// Files through which a launcher enters and leaves a control group. Children that it starts in
-/// between are in the group.
+/// Files through which a launcher enters and leaves a control group. Children that the launcher
+/// starts while it is in the group belong to the group, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CgroupFiles {
     /// Path of the group's `cgroup.procs`.
@@ -71,8 +71,8 @@ pub(crate) struct Spawn {
     pub(crate) cgroup: Option<CgroupFiles>,
     /// Whether descendants that outlive the process are reported and stopped.
     pub(crate) sweep: bool,
-    /// Whether the cost of descendants that the process did not wait for is added to its own. A
-    /// shell that receives SIGTERM does not wait for the server that it started.
+    /// Whether the cost of descendants that the process did not wait for is added to its own. For
+    /// example, a shell that receives SIGTERM does not wait for the server that it started.
     pub(crate) add_orphans: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Spawn {
 pub(crate) enum Stop {
     /// SIGKILL to the whole process tree.
     Kill,
-    /// SIGTERM to the process group, and SIGKILL after this time.
+    /// SIGTERM to the process group, and SIGKILL to the whole process tree after this time.
     Terminate(Nanoseconds),
 }
 

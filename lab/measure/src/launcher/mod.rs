@@ -70,7 +70,8 @@ pub struct LauncherProgram {
 }
 
 impl LauncherProgram {
-    /// Returns the current executable. Its `main` must call [`main_if_asked`].
+    /// Returns the launcher that is the current executable. Its `main` must call
+    /// [`main_if_asked`].
     pub fn of_this_executable() -> Self {
         Self {
             arguments: vec![ARGUMENT.into()],
@@ -78,7 +79,8 @@ impl LauncherProgram {
         }
     }
 
-    /// Returns another executable. Its `main` must call [`main_if_asked`].
+    /// Returns the launcher that is the executable `program`. Its `main` must call
+    /// [`main_if_asked`].
     pub fn of(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),

@@ -1,5 +1,5 @@
-//! Time at which a forked child executes its command. Earlier time is heapdrome's own work and must
-//! not count as the command's.
+//! Time at which a forked child executes its command. The child does heapdrome's own work before
+//! that, which must not count as the command's.
 
 use std::io;
 use std::sync::OnceLock;
@@ -15,8 +15,8 @@ fn shared() -> Option<&'static AtomicU64> {
         let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping at an address chosen by the kernel does not affect existing memory.
         let page = unsafe { libc::mmap(std::ptr::null_mut(), 8, both, kind, -1, 0) };
-        // SAFETY: the page is never unmapped, is aligned for a u64, is initially zero, and is only
-        // accessed as this atomic, here and in the children that share it.
+        // SAFETY: the page is readable and writable, is never unmapped, and is aligned for a u64.
+        // It is only accessed as this atomic, here and in the children that share it.
         (page != libc::MAP_FAILED).then(|| unsafe { AtomicU64::from_ptr(page.cast()) })
     })
 }
@@ -38,14 +38,13 @@ pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'stat
     }
 }
 
-/// Returns the time since the last child stored the time of its `exec`; `None` if it has stored
-/// none.
+/// Returns the time since the `exec` of the last child; `None` if the child has not stored it.
 pub(crate) fn elapsed() -> Option<Duration> {
     let moment = shared()?.load(Ordering::Relaxed);
     (moment > 0).then(|| Duration::from_nanos(now().saturating_sub(moment)))
 }
 
-/// Returns the monotonic clock in nanoseconds. May be called between fork and exec.
+/// Returns the time of the monotonic clock in nanoseconds. May be called between fork and exec.
 fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     (time.tv_sec as u64)

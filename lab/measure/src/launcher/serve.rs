@@ -60,8 +60,9 @@ fn no_pidfd(error: &io::Error) -> String {
 
 /// Moves the socket to a descriptor that children do not inherit.
 fn take_socket() -> io::Result<UnixStream> {
-    // SAFETY: this value is the only owner of descriptor 0, because the standard library's handle
-    // of standard input is never used. If the descriptor is not open, the clone fails.
+    // SAFETY: descriptor 0 is open, because Rust's startup code opens `/dev/null` in place of a
+    // closed standard stream. This value is its only owner, because the standard library's handle
+    // of standard input is never used.
     let stdin = unsafe { OwnedFd::from_raw_fd(0) };
     let socket = UnixStream::from(stdin.try_clone()?);
     drop(stdin);

@@ -148,7 +148,7 @@ pub(super) fn stand_apart() -> io::Result<()> {
     Ok(process::set_child_subreaper(Some(process::getpid()))?)
 }
 
-/// Returns the CPUs that this process may use.
+/// Returns the CPUs that this thread may use.
 pub(super) fn affinity() -> io::Result<CpuSet> {
     Ok(thread::sched_getaffinity(None)?)
 }
@@ -165,7 +165,7 @@ pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
     Ok(set)
 }
 
-/// Restricts this process, and the processes that it starts later, to the CPUs of `set`.
+/// Restricts this thread, and the processes that it starts later, to the CPUs of `set`.
 pub(super) fn set_affinity(set: &CpuSet) -> io::Result<()> {
     Ok(thread::sched_setaffinity(None, set)?)
 }

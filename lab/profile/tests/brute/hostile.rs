@@ -1,4 +1,4 @@
-//! Tests profiles of traces that no recorder writes.
+//! Tests profiles of traces that are empty or damaged, or contain double frees or extreme numbers.
 
 use heapdrome_profile::profile;
 use heapdrome_trace::{Beginning, Operation, Reader, TraceError};

@@ -1,4 +1,4 @@
-//! Tests profiles of small traces, of which every figure is known.
+//! Tests profiles of small traces whose figures are known.
 
 use heapdrome_profile::{Amount, Bounds, Digits, Peak, Profile, Variance};
 use heapdrome_trace::{Beginning, Ending, Operation, Record};
@@ -9,8 +9,8 @@ fn amount(blocks: u64, bytes: u64) -> Amount {
     Amount { blocks, bytes }
 }
 
-/// Profiles two threads: three blocks, one of them resized twice, and calls that neither make nor
-/// free a block.
+/// Profiles ten calls of two threads. They make three blocks, resize one of them twice, and free
+/// two. Three calls neither make nor free a block of the trace.
 fn ten_calls() -> Profile {
     let mut trace = Trace::new();
     trace.begin(0, 0, Beginning::Executed);
@@ -87,8 +87,8 @@ fn sizes_and_lifetimes_lie_in_their_steps() {
         blocks(&counts.sizes),
         [(64, 1), (128, 1), (1024, 1), (4096, 2)]
     );
-    // The four blocks live for 3200, 1600, 6400 and 1600 ns, in which 1000, 0, 50 and 0 bytes are
-    // requested.
+    // The four freed blocks live for 3200, 1600, 6400 and 1600 ns, in which 1000, 0, 50 and 0 bytes
+    // are requested.
     assert_eq!(
         blocks(&counts.lived_time),
         [(2048, 2), (4096, 1), (8192, 1)]

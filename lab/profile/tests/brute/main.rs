@@ -1,4 +1,4 @@
-//! Compares profiles of generated traces with results that are computed from all operations.
+//! Compares profiles of generated traces with figures that are known, or computed by brute force.
 
 mod hostile;
 mod known;

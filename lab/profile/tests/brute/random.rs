@@ -1,4 +1,4 @@
-//! Tests profiles of random traces.
+//! Tests profiles of random traces, and of traces that are too large for complete timelines.
 
 use heapdrome_trace::{Beginning, Operation, Step, Time};
 use rand::{Rng, SeedableRng};
@@ -8,7 +8,7 @@ use crate::stacks::{STACKS, with_stacks};
 use crate::trace::{Trace, free, make, resize};
 use crate::truth;
 
-/// Returns the operations of a program that makes, resizes and frees blocks in four threads.
+/// Returns random operations of a program that makes, resizes and frees blocks in four threads.
 fn steps(draws: &mut ChaCha8Rng, begin: u64, count: usize) -> Vec<Step> {
     let mut live: Vec<u64> = Vec::new();
     let (mut next, mut time) = (0, begin);
@@ -114,7 +114,7 @@ fn the_peak_of_many_processes_lies_within_its_bounds() {
             all.extend(changes(&steps, end));
             calls += steps.len() as u64;
         }
-        // A stable sort: each process keeps its order.
+        // The sort is stable, so each process keeps the order of its changes.
         all.sort_by_key(|(time, _)| *time);
         let mut live = 0;
         let peak = all

@@ -1,4 +1,4 @@
-//! Compares estimates from samples of a trace with the whole trace.
+//! Tests estimates from sampled traces.
 
 use heapdrome_profile::{ProcessProfile, Profile, Sampling};
 use heapdrome_trace::{Beginning, Operation, Recording};
@@ -32,8 +32,8 @@ fn blocks(draws: &mut ChaCha8Rng) -> Vec<Block> {
     (0..10_000).map(block).collect()
 }
 
-/// Returns the trace of the blocks for which `is_recorded` returns true, as the recorder would
-/// write it: a resize of an unrecorded block becomes an operation that makes a block.
+/// Profiles a trace of the blocks for which `is_recorded` returns true, as the recorder would write
+/// it. Without a recorded block to resize, a resize becomes an operation that makes a block.
 fn trace(blocks: &[Block], sample_bytes: u64, mut is_recorded: impl FnMut(u64) -> bool) -> Profile {
     let mut trace = Trace::of(Recording {
         sample_bytes,

@@ -1,14 +1,14 @@
-//! Tests the grouping of blocks by stack.
+//! Tests the grouping of blocks by stack, and frames whose code is missing.
 
 use heapdrome_profile::{Amount, Profile, StackUse};
 use heapdrome_trace::{Frame, Module, Record, Recording, Stack, Step, Time};
 
 use crate::trace::{Trace, free, make};
 
-/// Number of stacks of these traces.
+/// Number of stacks in a trace from [`with_stacks`].
 pub const STACKS: u32 = 3;
 
-/// Returns a trace with a module and stacks, each of two frames.
+/// Returns a trace with a module and [`STACKS`] stacks, each of two frames.
 pub fn with_stacks(sample_bytes: u64, stack_bytes: u64) -> Trace {
     let mut trace = Trace::of(Recording {
         sample_bytes,

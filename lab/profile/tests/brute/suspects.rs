@@ -1,4 +1,4 @@
-//! Tests that stacks that leak are suspected, but neither caches nor programs that only use memory.
+//! Tests that stacks that leak are suspected, and that other stacks rarely are.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const SECOND: u64 = 1_000_000_000;
 struct Program {
     trace: Trace,
     draws: ChaCha8Rng,
-    /// Times at which blocks are freed, with their numbers.
+    /// Times at which blocks are freed, with the numbers of the blocks.
     ends: BTreeSet<(u64, u64)>,
     made: u64,
 }
@@ -99,7 +99,7 @@ fn a_leak_is_found_with_its_rate_and_a_cache_is_none() {
             panic!("{:?}", suspects(&profile));
         };
         assert_eq!(suspect.stack, 2);
-        // Forty blocks of 800 bytes each second.
+        // Forty blocks of 800 bytes leak each second.
         let [low, high] = suspect.interval;
         assert!(
             low > 0.0 && low < 33_000.0 && high > 31_000.0,
@@ -149,7 +149,7 @@ fn programs_that_only_use_memory_are_suspected_rarely() {
     for seed in 0..TRACES {
         let mut program = Program::new(1_000_000 + seed, 0);
         // The mean lifetime of the blocks of stack 0 is between a thousandth and a twentieth of the
-        // program's run time. Blocks of the other two stacks live twice and three times as long.
+        // program's run time. Those of the other two stacks are twice and three times as long.
         let lifetime = 10e6 * 50_f64.powf(program.draws.random());
         let mut time = 0;
         while time < 10 * SECOND {

@@ -18,7 +18,7 @@ pub struct Block {
     pub stack: Option<u32>,
 }
 
-/// Returns the blocks of these operations, by their numbers.
+/// Returns the blocks that these operations make, in the order of their numbers.
 pub fn blocks(steps: &[Step]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for (place, step) in steps.iter().enumerate() {

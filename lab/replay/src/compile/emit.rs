@@ -20,7 +20,6 @@ use crate::words::{self, Kind, MAIN, MAX_THREADS, halves};
 /// more precisely.
 const PAUSE: u64 = 50_000;
 
-/// A live block.
 struct Live {
     slot: u32,
     thread: u32,
@@ -263,8 +262,8 @@ impl Emitter {
     }
 
     /// Returns a slot that the thread knows to be free, or a new one. If the thread knows no free
-    /// slot, and another thread has freed many, it first waits for that thread and takes over its
-    /// slots. Thus the two threads do not drift apart without limit.
+    /// slot, and another thread has freed many, the thread first waits for the other one and takes
+    /// over some of its slots. Thus the two threads do not drift apart without limit.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;

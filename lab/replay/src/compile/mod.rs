@@ -137,7 +137,7 @@ impl Source<'_> {
             Some(Ending::CutOff { offset }) => Some(offset),
             _ => None,
         };
-        // Of processes with equally many operations, choose the first.
+        // Of processes with equally many operations, choose the one with the lowest number.
         let most = counts
             .iter()
             .max_by_key(|(process, count)| (**count, u32::MAX - **process));
@@ -192,12 +192,13 @@ pub fn share_in_allocator(trace: &File, process: u32) -> Option<f64> {
     finish?.share_in_allocator(calls)
 }
 
-/// Compiles a process of a trace into a file: the requested one, or the one with the most
-/// operations. Calls `go_on` after each chunk of the process, and stops if it returns false.
+/// Compiles a process of a trace into the file `program`. Without `process`, compiles the process
+/// with the most operations. Calls `go_on` after each chunk of the process, and stops if it returns
+/// false.
 ///
 /// # Errors
-/// Returns an error if the trace cannot be read, is a sample, has no such process or exceeds the
-/// engine's limits, if the program cannot be written, or if `go_on` returned false.
+/// Returns an error if the trace cannot be read, is damaged, is a sample, has no such process or
+/// exceeds the engine's limits, if the program cannot be written, or if `go_on` returned false.
 pub fn compile(
     trace: &File,
     process: Option<u32>,

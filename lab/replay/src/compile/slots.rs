@@ -91,8 +91,8 @@ impl Slots {
         }
     }
 
-    /// If `thread` has no free slots, moves to it some of another thread's slots that it knows to
-    /// be free. They then count as freed by `operation` of `thread`.
+    /// If `thread` has no free slots, moves some of another thread's slots to it, if `thread` knows
+    /// that they are free. The moved slots count as freed by `operation` of `thread`.
     pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;

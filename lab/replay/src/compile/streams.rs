@@ -71,7 +71,7 @@ impl Streams {
         }
     }
 
-    /// Ends a thread, and drops its state.
+    /// Ends a thread: writes its last piece to the file, and drops the piece.
     pub(super) fn end(&mut self, thread: u32) -> io::Result<()> {
         self.emit(thread, &[Kind::End.word()])?;
         let stream = &mut self.threads[thread as usize];

@@ -1,5 +1,5 @@
-//! First pass over a process: finds its threads, and the blocks that one thread makes and another
-//! frees, if the second thread must first wait for the first.
+//! First pass over a process: finds its threads, the blocks that are resized, and the blocks that
+//! one thread makes and another frees, if the second thread must first wait for the first.
 
 use heapdrome_trace::{Operation, Step};
 
@@ -8,7 +8,8 @@ use super::table::{Numbers, Table};
 use crate::options::Speed;
 use crate::words::MAIN;
 
-/// Maximum number of entries in a thread's table `known`. A waiting thread copies no larger table.
+/// Maximum number of entries of a table `known` that a waiting thread copies. It copies no part of
+/// a larger table.
 const SHARED: usize = 16;
 
 /// Result of the first pass, for the second one.
@@ -135,8 +136,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Records that `thread` waits until `other` has done `step`, and adds what `other` knew at
-    /// that step to the knowledge of `thread`.
+    /// Records that `thread` waits until `other` has done `step`, and adds the knowledge that
+    /// `other` had at that step to that of `thread`.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = &self.threads[other as usize];
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it

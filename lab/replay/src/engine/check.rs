@@ -1,5 +1,6 @@
-//! Pattern that fills blocks, and is compared before they are freed and after they were resized.
-//! Detects an allocator that returns overlapping blocks, or loses the content of a block.
+//! Pattern that fills blocks, and is compared before they are freed, after they were resized, and
+//! at the end of the replay. The comparison detects an allocator that returns overlapping blocks,
+//! or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
@@ -49,7 +50,8 @@ fn pattern(slot: u32, place: usize) -> [u8; WORD] {
 pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     for (place, length) in filled(size) {
         let word = pattern(slot, place);
-        // SAFETY: `filled` returns only ranges within `size` bytes.
+        // SAFETY: `filled` returns only ranges of at most a word within `size` bytes. By this
+        // function's contract the block has these bytes, and no other thread uses them.
         unsafe {
             block
                 .add(place)
@@ -70,7 +72,7 @@ pub(super) unsafe fn compare(block: *const u8, slot: u32, size: usize, kept: usi
         let word = pattern(slot, place);
         let length = length.min(kept - place);
         // SAFETY: the bytes lie below `kept`, and so within the block. By this function's contract
-        // they are initialised.
+        // they are initialised, and no other thread uses them.
         let found = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if found != &word[..length] {
             let byte = (0..length).find(|byte| found[*byte] != word[*byte]);
@@ -112,10 +114,11 @@ pub(super) fn guaranteed(size: usize) -> usize {
 /// fill.
 ///
 /// # Safety
-/// `block` has `size` bytes, and no other thread uses them.
+/// `block` came from calloc and has `size` bytes, and no other thread uses them.
 pub(super) unsafe fn zeroed(block: *const u8, size: usize) {
     for (place, length) in filled(size) {
-        // SAFETY: `filled` returns only ranges within `size` bytes.
+        // SAFETY: `filled` returns only ranges within `size` bytes. By this function's contract the
+        // block has these bytes, calloc has initialised them, and no other thread uses them.
         let bytes = unsafe { std::slice::from_raw_parts(block.add(place), length) };
         if let Some(byte) = bytes.iter().position(|byte| *byte != 0) {
             let byte = place + byte;

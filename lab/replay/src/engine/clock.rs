@@ -54,7 +54,7 @@ impl Clock {
     }
 }
 
-/// Returns the monotonic clock in nanoseconds.
+/// Returns the time of the monotonic clock in nanoseconds.
 fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

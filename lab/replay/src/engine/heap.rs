@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-/// The allocation functions that a replay calls. Each returns null when out of memory.
+/// The allocation functions that a replay calls. Those that return a block return null when out of
+/// memory.
 pub trait Heap: Sync {
     /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;

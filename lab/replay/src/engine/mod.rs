@@ -86,9 +86,9 @@ impl Outcome {
 struct Replay<'a, H> {
     heap: &'a H,
     touch: Touch,
-    /// The blocks' addresses, by slot.
+    /// Addresses of the blocks, indexed by slot.
     slots: *mut *mut u8,
-    /// Sizes of the blocks by slot; null if contents are not compared.
+    /// Sizes of the blocks, indexed by slot; null if contents are not compared.
     sizes: *mut usize,
     lanes: *mut Lane,
     program: Mapping,

@@ -26,7 +26,7 @@ const GROUP: usize = 4;
 /// # Safety
 /// `compile` wrote the program, and `next` is the address of this thread's next operation. So every
 /// slot is within the table, is used by one thread at a time, and holds a live block when it is
-/// freed.
+/// freed. `TOUCH` is the discriminant of the replay's `touch`.
 pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     replay: &Replay<'_, H>,
     thread: u32,
@@ -304,9 +304,9 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         false => size,
     };
     match TOUCH == Touch::Check as u8 {
-        // SAFETY: the block is null, or has `size` bytes and was resized from one with `kept`
-        // bytes, or is new. The slot is within the tables, only this thread uses it, and this
-        // replay checks contents.
+        // SAFETY: the call of this kind returned the block, which is null or has `size` bytes. A
+        // resized block had `kept` bytes before. The slot is within the tables, only this thread
+        // uses it, and this replay checks contents.
         true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
         false => made::<TOUCH>(block, kept, end),
     }
@@ -320,8 +320,9 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 /// resize.
 ///
 /// # Safety
-/// `block` is null, or has `size` bytes, which no other thread knows. The slot is within the
-/// tables, and only this thread uses it. The replay checks contents ([`Touch::Check`]).
+/// `block` came from a call of this kind. It is null, or has `size` bytes, which no other thread
+/// knows. The slot is within the tables, and only this thread uses it. The replay checks contents
+/// ([`Touch::Check`]).
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,
@@ -333,8 +334,9 @@ unsafe fn check_made<H>(
     if block.is_null() {
         out_of_memory(size as u64);
     }
-    // SAFETY: the block and the slot are as this function requires. The bytes that a resize kept
-    // lie within the block, and were filled when it had `kept` bytes.
+    // SAFETY: the block and the slot are as this function requires. The block of a calloc came from
+    // calloc. The bytes that a resize kept lie within the block, and were filled when it had `kept`
+    // bytes.
     unsafe {
         match kind {
             Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),
@@ -358,7 +360,7 @@ unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     let base = program.place().cast::<u64>().cast_const();
     // SAFETY: a jump has three fields, by this function's contract.
     let [goal, bytes, piece] = unsafe { next.cast::<[u64; 3]>().read() };
-    // SAFETY: both addresses lie in the program's mapping.
+    // SAFETY: both addresses lie in the program's mapping, a whole number of words apart.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.load(program, goal * WORD, bytes);
     // Small pieces share their pages with pieces of other threads, so their pages are not released.

@@ -3,8 +3,8 @@
 //! Delta debugging as in A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
 //! Input", IEEE Transactions on Software Engineering 28(2), 2002: halves of the program, then
 //! quarters and so on, are left out as long as the rest still fails. The result is minimal for
-//! single steps: if any one block and its calls, or any one other call, is removed, the failure
-//! disappears.
+//! single steps: if any one block with its calls, or any one call that makes no block, is removed,
+//! the failure disappears.
 
 mod script;
 
@@ -17,7 +17,7 @@ use script::{Call, What};
 /// may return null, which looks like a failure, and a resize may free the block.
 const SIZES: [u64; 9] = [1, 8, 16, 64, 256, 1024, 4096, 65_536, 1 << 20];
 
-/// Maximum number of calls whose sizes are tried one by one.
+/// Maximum number of calls in a program whose calls are simplified one by one.
 const FEW: usize = 64;
 
 /// Outcome of [`shrink`].
@@ -128,7 +128,8 @@ impl<E> Search<'_, E> {
         }
     }
 
-    /// Moves all calls to one thread, or to as few threads as possible.
+    /// Moves all calls to thread 0. If the program then passes, tries each thread by itself, and
+    /// keeps each move after which the program still fails.
     fn merge_threads(&mut self) -> Result<(), E> {
         let one = self.best.map(|call| Call { thread: 0, ..call });
         if self.fails(one)? {
@@ -149,7 +150,7 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Makes blocks smaller: first all of them together, then one by one.
+    /// Makes blocks smaller: first all of them together, and in a short program then one by one.
     fn reduce_sizes(&mut self) -> Result<(), E> {
         for most in SIZES {
             let smaller = self.best.map(|call| call.at_most(most));
@@ -172,7 +173,8 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Replaces calls that make blocks by plain malloc.
+    /// Replaces calls that make blocks by plain malloc: first all of them together, and in a short
+    /// program then one by one.
     fn call_malloc(&mut self) -> Result<(), E> {
         let Some(malloc) = self.best.function("malloc") else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Tests that unusable traces and replay programs are refused with an error of one line.
+//! Tests that unusable traces and replay programs are refused, and that a trace that was cut off is
+//! compiled up to the cut.
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;

@@ -88,7 +88,7 @@ fn written(sizes: &[usize], touch: Touch) -> usize {
     let (_, file) = compiled(&program.finish().0, Speed::Dependencies);
     let heap = Counted::default();
     // SAFETY: `compile` wrote the program just now, and only this test knows the file. `heap`
-    // returns blocks of the C library.
+    // returns blocks of the C library, which have the requested sizes and are not shared.
     let outcome = unsafe { replay(&file, touch, &heap) };
     outcome.unwrap_or_else(|error| panic!("{error}"));
     heap.pages.into_inner().expect("no thread panicked")[0]

@@ -70,7 +70,8 @@ impl Heap for Recorder {
 
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
         match self.freed(block) {
-            // SAFETY: the block was live.
+            // SAFETY: the block came from `Libc` and was live. By this function's contract it is
+            // not used again.
             true => self.made(unsafe { Libc.realloc(block, size) }, size),
             false => self.malloc(size),
         }
@@ -78,7 +79,8 @@ impl Heap for Recorder {
 
     unsafe fn free(&self, block: *mut u8) {
         if !block.is_null() && self.freed(block) {
-            // SAFETY: the block was live.
+            // SAFETY: the block came from `Libc` and was live. By this function's contract it is
+            // not used again.
             unsafe { Libc.free(block) };
         }
     }

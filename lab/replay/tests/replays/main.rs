@@ -1,5 +1,5 @@
-//! Tests replays at every speed: each block is freed once, after it was made; the right blocks are
-//! live at the end; and no replay hangs.
+//! Tests replays, most of them at every speed: each block is freed once, after it was made; the
+//! right blocks are live at the end; and no replay hangs.
 
 mod damage;
 mod grown;
@@ -32,7 +32,7 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     std::thread::spawn(move || {
         let heap = Recorder::default();
         // SAFETY: `compile` wrote the program just now, and only this test knows the file. `heap`
-        // returns blocks of the C library.
+        // returns blocks of the C library, which have the requested sizes and are not shared.
         let outcome = unsafe { replay(&program, touch, &heap) };
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         let (sizes, strange) = heap.finish();

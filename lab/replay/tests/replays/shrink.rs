@@ -1,4 +1,5 @@
-//! Tests that failing programs are shortened to the calls on which the failure depends.
+//! Tests that failing programs are shortened to the calls on which the failure depends, and that a
+//! program in memory is written as the trace from which it was read.
 
 use std::fs::File;
 

@@ -1,9 +1,9 @@
-//! Turns bytes into a trace and reads the trace to its end. The reader must not panic, and its
-//! memory must stay within a limit.
+//! Reads the input as a trace, and then reads a trace that it builds from the input. The reader
+//! must not panic, and its memory must stay within a limit.
 //!
-//! Checksums would keep a fuzzer out, so the target computes them. The first byte of the input
-//! contains the flags of the whole trace. A sequence of pieces follows: each has a byte of flags, a
-//! length, and content, which becomes the content of a chunk.
+//! A fuzzer rarely finds a correct checksum, so the target computes those of the built trace. The
+//! first byte of the input contains the flags of that trace. A sequence of pieces follows. Each has
+//! a byte of flags, a length, and the content of a chunk.
 
 #![no_main]
 
@@ -89,8 +89,8 @@ fn header(mode: u8) -> Vec<u8> {
 }
 
 /// Appends a chunk with correct checksums. If `kind` has the flag `REPEATED`, repeats the content
-/// up to 32 KiB, or with `large` up to the limit of a chunk for some kinds. Returns the content's
-/// length.
+/// up to 32 KiB, or up to the limit of a chunk if `large` is true and the highest three bits of
+/// `kind` are set. Returns the content's length.
 fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: bool) -> usize {
     let mut content = content.to_vec();
     if kind & piece::REPEATED != 0 && !content.is_empty() {
@@ -156,7 +156,7 @@ fn trace(input: &[u8]) -> Option<(u8, Vec<u8>)> {
     Some((mode, trace))
 }
 
-/// Reads a trace to its end or its first damage.
+/// Reads a trace to its end or its first damage, and checks its steps.
 fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     let region = Region::new(HEAP);
     let held = || {
@@ -206,7 +206,7 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     Ok(())
 }
 
-/// Runs everything that `heapdrome trace` can do on a trace.
+/// Summarizes, cuts, merges and exports a trace.
 fn tools(trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     let open = || Reader::new(trace);
     let whole = summarize(&mut open()?)?;

@@ -14,7 +14,8 @@ use crate::records::Record;
 
 pub use text::text;
 
-/// Export format of another tool. It contains one process, and no failed calls.
+/// Export format of another tool. An export contains one process, without failed calls and without
+/// frees of blocks that are not live in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Lines of Android's `memory_replay`, and of `record_allocs` in its malloc debug.
@@ -31,7 +32,7 @@ pub struct Exported {
     pub operations: u64,
     /// Number of omitted calls that returned no block.
     pub failed: u64,
-    /// Number of omitted frees of blocks that the trace does not contain.
+    /// Number of omitted frees of blocks that are not live in the trace.
     pub foreign: u64,
 }
 
@@ -42,7 +43,7 @@ struct Block {
     number: u64,
     size: u64,
     alignment: u64,
-    /// Number of the block in the exported format.
+    /// Number or address of the block in the exported format.
     name: u64,
 }
 
@@ -57,7 +58,7 @@ enum Call {
 trait Format {
     /// Records the system's ID of a thread.
     fn thread(&mut self, _thread: u32, _tid: u32) {}
-    /// Returns the name of the next block.
+    /// Returns a name for the block with this number and size.
     fn name(&mut self, number: u64, size: u64) -> u64;
     /// Records that a block is freed, so that another block may get its name.
     fn freed(&mut self, _block: Block) {}
@@ -67,7 +68,7 @@ trait Format {
     fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()>;
 }
 
-/// Writes one process of a trace in another format.
+/// Writes one process of a trace in the format of another tool.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.

@@ -1,4 +1,4 @@
-//! A trace as text: one operation a line, as `docs/trace-format.md` describes it.
+//! Writes a trace as text, in the form that `docs/trace-format.md` describes.
 
 use std::io::{Read, Write};
 
@@ -8,8 +8,8 @@ use crate::operation::{Operation, Step};
 use crate::reader::{Chunk, Reader};
 use crate::records::Record;
 
-/// Writes a trace as text: a line for each record, and for each operation of every process, or only
-/// of `process` if it is given.
+/// Writes a trace as text, with one line for each record and each operation. If `process` is given,
+/// omits the operations of other processes.
 ///
 /// # Errors
 /// Returns an error if reading or writing fails, or if the trace is damaged.
@@ -54,7 +54,8 @@ fn record(sink: &mut impl Write, record: &Record) -> Result<(), TraceError> {
     Ok(writeln!(sink, "# {json}")?)
 }
 
-/// Formats an operation. `next` is the number of the block that it makes, if it makes one.
+/// Writes the line of an operation. `next` is the number of the block that the operation makes, if
+/// it makes one.
 fn line(
     sink: &mut impl Write,
     process: u32,

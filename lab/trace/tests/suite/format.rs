@@ -1,4 +1,5 @@
-//! Tests that traces are read back as they were written, and that damaged traces are refused.
+//! Tests that traces are read back as they were written, that invalid traces and operations are
+//! refused, and that traces are small.
 
 use crate::support::{generate, recording};
 use heapdrome_trace::{Ending, Operation, Reader, Record, Step, Time, TraceError, VERSION, Writer};

@@ -53,7 +53,7 @@ fn a_reader_in_python_reads_what_was_written() {
             return;
         }
     }
-    // Long enough for several chunks of one process, which the script reads as one sequence.
+    // The trace has several chunks of one process, which the script reads as one sequence.
     let (trace, steps) = generate(11, 1, 150_000);
     assert!(chunks(&trace).filter(|chunk| chunk.kind == 2).count() > 2);
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python.trace");

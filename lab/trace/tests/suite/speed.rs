@@ -12,7 +12,8 @@ use crate::support::{chunks, recording};
 
 const OPERATIONS: u32 = 10_000_000;
 
-/// Number of rounds. Both programs run in each round, and the fastest run of each counts.
+/// Number of rounds. Each round times both loading and `zstd -d`, and the fastest time of each
+/// counts.
 const ROUNDS: u32 = 30;
 
 /// Variable that names the files of further traces to measure, separated by colons.
@@ -25,8 +26,8 @@ const RUNS: [u32; 3] = [2, 8, 32];
 /// mispredicted branches alone take as long as all of zstd.
 const PREDICTABLE: u32 = 32;
 
-/// Returns a trace of two threads with many sizes. Most freed blocks are young. Makes and frees
-/// follow each other in runs of the mean length `run`.
+/// Returns a trace of two threads with many sizes. Each free takes one of the 40 youngest live
+/// blocks. Makes and frees alternate in runs of the mean length `run`.
 fn trace(run: u32) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
     let mut random = ChaCha8Rng::seed_from_u64(1);

@@ -1,5 +1,5 @@
-//! Tests that traces with stacks and sampled traces are read back, that the tools keep stacks, and
-//! that damaged stacks are refused.
+//! Tests that stacks are read back as they were written, that the tools keep stacks, and that
+//! invalid stacks are refused. Also tests traces of version 1, and the merging of sampled traces.
 
 use heapdrome_trace::{
     Chunk, Damage, Module, Operation, Reader, Record, Recording, Stack, Step, Time, TraceError,
@@ -44,7 +44,7 @@ fn damage(trace: &[u8]) -> Damage {
     }
 }
 
-/// Returns the modules' paths and the stacks, by their numbers.
+/// Returns the modules' paths and the stacks, both in the order of their numbers.
 fn code(records: &[Record]) -> (Vec<&str>, Vec<&Stack>) {
     let modules = records.iter().filter_map(|it| match it {
         Record::Module(Module { path, .. }) => Some(&path[..]),
@@ -292,7 +292,8 @@ fn a_part_keeps_the_stacks_of_the_blocks_that_are_live_at_its_beginning() {
     assert_eq!(code(&records).1.len(), 3);
 }
 
-/// Returns a trace with these modules, and with stacks of one frame in a module.
+/// Returns a trace with these modules, and with a stack of one frame in each of the modules
+/// `frames`.
 fn small(modules: &[&str], frames: &[u32], rates: (u64, u64)) -> Vec<u8> {
     let recording = Recording {
         sample_bytes: rates.0,

@@ -80,7 +80,8 @@ pub fn stacks() -> Vec<Record> {
     records
 }
 
-/// Generator of operations of one process, which frees only blocks that it made.
+/// Generator of random operations of one process. It frees and resizes only live blocks, except for
+/// foreign ones.
 pub struct Program {
     random: ChaCha8Rng,
     live: Vec<u64>,
@@ -170,7 +171,7 @@ impl Program {
     }
 }
 
-/// Returns a trace of several processes, and their steps.
+/// Returns a random trace of several processes, and the steps of each process.
 pub fn generate(seed: u64, processes: u32, steps: usize) -> (Vec<u8>, Vec<Vec<Step>>) {
     let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
     let mut programs: Vec<_> = (0..processes)

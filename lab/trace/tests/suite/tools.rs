@@ -156,7 +156,7 @@ fn a_part_makes_what_was_live_at_its_beginning_and_ends_where_it_was_told_to() {
         Operation::Make { size, .. } if step.time == Time(0) => u128::from(size),
         other => panic!("{other:?}"),
     };
-    // A summary counts in 64 bits, which the sum of the largest sizes exceeds.
+    // A summary counts in 64 bits, which the sum of the sizes may exceed.
     let sum: u128 = makes.iter().map(size).sum();
     assert!(bytes == sum || sum > u128::from(u64::MAX));
     assert!(!rest.is_empty() && rest.iter().all(|step| step.time.0 < to - from));
