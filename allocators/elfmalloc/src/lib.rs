@@ -21,12 +21,12 @@
 //!
 //! elfmalloc keeps no data in free blocks. Threads keep free blocks in magazines: arrays of
 //! pointers that lie outside the blocks ([`front`](heap::front), [`magazine`](heap::magazine)). An
-//! empty magazine is refilled from slabs, and a full one is flushed to them, in batches
-//! ([`refill`](heap::refill)). The descriptors of slabs lie out of band ([`slab`](slabs::slab),
-//! [`bin`](slabs::bin)). A pool of 64 KiB units supplies the memory of slabs
-//! ([`pool`](units::pool), [`arena`](units::arena)). Idle memory is returned to the system
-//! ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of units, or have their own
-//! mappings ([`large`](heap::large)).
+//! empty magazine is refilled in batches from the thread's depot or from slabs
+//! ([`refill`](heap::refill)), and a full one is flushed to them ([`flush`](heap::flush)). The
+//! descriptors of slabs lie out of band ([`slab`](slabs::slab), [`bin`](slabs::bin)). A pool of 64
+//! KiB units supplies the memory of slabs ([`pool`](units::pool), [`arena`](units::arena)). Idle
+//! memory is returned to the system ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of
+//! units, or have their own mappings ([`large`](heap::large)).
 //!
 //! The per-thread cache is a [`front_end`](heap::front_end): magazines, or the smaller
 //! [`local_cache`](heap::local_cache).

@@ -1,8 +1,8 @@
 //! Thread-local cache: a front-end that caches fewer free blocks.
 //!
-//! A magazine holds only blocks of the slab that supplied its last refill. All other blocks that
-//! the thread frees go back to their slabs through a small coalescer. Blocks above 4 KiB are not
-//! cached.
+//! A magazine holds only blocks of the slab that supplied its last refill. Other blocks of up to 4
+//! KiB that the thread frees go back to their slabs through a small coalescer. Larger blocks go
+//! back one by one.
 
 use core::ptr::NonNull;
 

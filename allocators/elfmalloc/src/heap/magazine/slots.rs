@@ -19,7 +19,7 @@ const FRAME: usize = 2;
 /// thread.
 ///
 /// Invariant (see [`check`](Self::check)): the slots before the top hold free blocks of the class;
-/// null precedes the first slot, and [`FULL`] follows the last slot in use.
+/// null precedes the first slot, and [`FULL`] follows the last slot that may hold a block.
 #[derive(Clone, Copy, Debug)]
 pub struct MagazineRef<'a> {
     magazine: &'a Magazine,
@@ -78,7 +78,8 @@ impl<'a> MagazineRef<'a> {
         let Some(&topmost) = slots[..taken].last() else {
             return (0, null_mut());
         };
-        // SAFETY: the slots before this top hold the other blocks that were taken.
+        // SAFETY: the slots before this top hold the other blocks that were taken. The front
+        // belongs to this thread.
         unsafe { self.front.set_top(self.class, first.add(taken - 1)) };
         self.checked();
         (taken, topmost)
