@@ -1,4 +1,5 @@
-//! The thread-local cache, over simulated pages.
+//! The coalescer of the thread-local cache, over simulated pages: frees while it gives blocks back,
+//! and its size.
 
 mod paths;
 

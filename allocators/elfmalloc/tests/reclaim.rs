@@ -1,4 +1,5 @@
-//! Purging while other threads use the same bins, and refused arenas, over simulated pages.
+//! Purges of slabs and units over simulated pages: idle memory, memory that other threads use
+//! meanwhile, and memory that makes way for growth. Also an arena that the system refuses to open.
 
 mod giving;
 

@@ -196,8 +196,8 @@ impl ForkGate {
     }
 
     /// Begins a slow path; returns `None` while another thread forks. If the thread has its own
-    /// presence, a slow path nested in another one always begins. `presence` is the calling
-    /// thread's own or shared presence.
+    /// presence, a slow path that is nested in another one begins even then. `presence` is the
+    /// calling thread's own or shared presence.
     #[inline]
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
@@ -272,7 +272,7 @@ impl ForkGate {
     ///
     /// # Safety
     ///
-    /// The calling thread closed the gate, or in a child is the copy of the thread that did.
+    /// The calling thread closed the gate, or it is, in a child, the copy of the thread that did.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
         // Relaxed: only this thread stores its own number. If the number differs, this process is

@@ -1,4 +1,5 @@
-//! Messages for each kind of misuse, before elfmalloc aborts the program.
+//! Misuse of elfmalloc: the message before it aborts the program, the fault at an inaccessible
+//! page, and reads of freed blocks.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

@@ -164,8 +164,9 @@ unsafe fn free_other(block: *mut u8) {
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the caller no longer uses the block, which is live by the check above. The quarantine
-    // belongs to this thread. A block that leaves the quarantine is free, and on no list.
+    // SAFETY: the caller no longer uses the block, which is live and has this state and slack by
+    // the check above. `end` marks it as freed. The quarantine belongs to this thread. A block that
+    // leaves the quarantine is free, and on no list.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));

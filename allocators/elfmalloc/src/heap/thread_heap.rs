@@ -145,7 +145,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the next clock check due earlier, because blocks leave the heap.
+    /// Makes the next clock check due earlier.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);

@@ -18,7 +18,7 @@ pub struct Shard {
     /// Number of attached threads. Changed under the lock of the list, but also read without the
     /// lock.
     attached: AtomicUsize,
-    /// Whether the shard is in the list. The lock of the list guards it.
+    /// Whether the shard is in the list. Written under the lock of the list.
     is_listed: AtomicBool,
     /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
@@ -219,7 +219,7 @@ impl ShardList {
         Some(best)
     }
 
-    /// Returns whether a thread would share another shard with fewer threads.
+    /// Returns whether the thread would have fewer threads beside it in another shard.
     pub(super) fn has_emptier(&self, attachment: &Attachment) -> bool {
         let emptiest = self.emptiest().map_or(0, |shard| shard.attached());
         attachment.shard().attached() > emptiest + 1

@@ -75,7 +75,8 @@ impl ClassMap {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class of the `units` that begin at `base`. Ignores units outside the map's arena.
+    /// Sets the class of `units` consecutive units, the first of which begins at `base`. Ignores
+    /// units outside the map's arena.
     pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {

@@ -91,8 +91,8 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size; `None` if the settings give no size, or if there is no such arena.
-    /// The pool then uses small arenas.
+    /// first address and size. Returns `None` if the settings give no size, or if there is no room;
+    /// the pool then uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
