@@ -113,7 +113,8 @@ pub unsafe fn resize(
     let offset = block.addr().get() - header.addr().get();
     // SAFETY: the header belongs to a live block, by this function's contract.
     let mapped = unsafe { header.as_ref() }.touched.load(Relaxed);
-    let needed = whole_pages(offset.checked_add(size)?)?;
+    // The mapping stays large enough for a whole header, since references to headers exist.
+    let needed = whole_pages(offset.checked_add(size)?.max(size_of::<Chunk>()))?;
     let moved = if needed == mapped {
         header
     } else {
@@ -161,4 +162,24 @@ pub fn is_mapped(header: &Chunk) -> bool {
 pub fn header_of(block: NonNull<u8>) -> NonNull<Chunk> {
     // SAFETY: a block lies behind a header, which is not at address zero.
     unsafe { NonNull::new_unchecked(chunk::of(block.as_ptr())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no mremap")]
+    fn a_mapping_that_shrinks_keeps_room_for_its_header() {
+        let block = allocate(1 << 20, 1).expect("there is memory");
+        let header = NonNull::new(chunk::of(block.as_ptr())).expect("a header");
+        // SAFETY: the block is live and belongs to this test, and no reference to its header exists
+        // while it is resized and freed.
+        unsafe {
+            let smaller = resize(header, block, 100).expect("it shrinks in place");
+            assert_eq!(smaller, block);
+            assert!(header.as_ref().touched.load(Relaxed) >= size_of::<Chunk>());
+            free(header);
+        }
+    }
 }

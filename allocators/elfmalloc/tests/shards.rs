@@ -13,6 +13,7 @@ use heapdrome_elfmalloc::heap::maintenance::look_around;
 use heapdrome_elfmalloc::heap::refill::refill;
 use heapdrome_elfmalloc::heap::threads::detach;
 use heapdrome_elfmalloc::heap::threads::trim;
+use heapdrome_elfmalloc::misuse::Misuse;
 use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
@@ -288,5 +289,17 @@ fn nobody_looks_for_slabs_where_there_is_no_shard() {
         drop(held);
         assert!(!has_waited);
     });
+    backend.check();
+}
+
+#[test]
+fn a_second_free_of_a_block_whose_slab_was_retired_is_found() {
+    let backend = backend_with(2);
+    let class = SizeClass::of(1024);
+    let block = backend.take_without_heap(class);
+    let free = || give(&backend, None, class, &mut [block]);
+    assert_eq!(free(), Ok(()));
+    assert_eq!(backend.shards.slabs(), 0, "the slab was retired");
+    assert_eq!(free(), Err(Misuse::NotABlock(block.addr())));
     backend.check();
 }

@@ -64,8 +64,8 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
-/// Returns the processor time of a process in nanoseconds; `None` if it was reaped, or if the system
-/// only knows it in clock ticks.
+/// Returns the processor time of a process in nanoseconds; `None` if it was reaped, or if the
+/// system only knows it in clock ticks.
 pub(crate) fn processor_time(pid: u32) -> Option<u64> {
     let mut clock = 0;
     let mut time = libc::timespec {

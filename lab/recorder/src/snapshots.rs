@@ -130,7 +130,10 @@ impl Snapshots {
             ring.taken.0.store(self.next, Ordering::Release);
         }
         self.drained = self.next - first;
-        let reserved = ring.reserved.0.load(Ordering::Relaxed);
+        // A whole number of headers, and at most one lap, because the program may have overwritten
+        // this value.
+        let reserved = ring.reserved.0.load(Ordering::Relaxed).min(first + BYTES);
+        let reserved = reserved / HEADER_BYTES * HEADER_BYTES;
         if self.next != first || self.next >= reserved {
             self.hole = None;
         } else if self.hole.get_or_insert_with(Instant::now).elapsed() > HOLE {
@@ -216,6 +219,26 @@ mod tests {
         for _ in 0..2 {
             snapshots.drain(|_| Ok(0)).expect("no trace is written");
             assert_eq!(Some(snapshots.fullness()), halves.next());
+        }
+    }
+
+    #[test]
+    fn an_invalid_reservation_moves_by_whole_headers_and_at_most_one_lap() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (reserved, expected) in [(HEADER_BYTES + 1, HEADER_BYTES), (u64::MAX, BYTES)] {
+            let mut snapshots = Snapshots::of(&folder.path().join(format!("{PREFIX}{reserved}")));
+            let mut options = File::options();
+            let file = options.read(true).write(true).create_new(true);
+            let file = file.open(&snapshots.path).expect("a new file");
+            file.set_len(size_of::<StackRing>() as u64).expect("room");
+            let ring = Shared::<StackRing>::map(&file).expect("mapped");
+            ring.reserved.0.store(reserved, Ordering::Relaxed);
+            snapshots.expect();
+            let mut drain = || snapshots.drain(|_| Ok(0)).expect("no trace is written");
+            assert_eq!(drain(), 0);
+            std::thread::sleep(HOLE + Duration::from_millis(1));
+            assert_eq!(drain(), 1);
+            assert_eq!(ring.taken.0.load(Ordering::Relaxed), expected);
         }
     }
 }

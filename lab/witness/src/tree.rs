@@ -141,8 +141,8 @@ impl Tree {
         self.follows = true;
     }
 
-    /// Records a thread's system call, at which the filter stopped it. `message` encodes the kind of
-    /// the call.
+    /// Records a thread's system call, at which the filter stopped it. `message` encodes the kind
+    /// of the call.
     pub(crate) fn asked_system(&mut self, thread: i32, message: i32) {
         let Some(&owner) = self.owners.get(&thread) else {
             return;

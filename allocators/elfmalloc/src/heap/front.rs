@@ -248,8 +248,8 @@ impl Front {
         self.ticks.set(self.ticks.get().min(most));
     }
 
-    /// Returns the class of blocks of `size` bytes, at most [`SMALL`]. The compiler omits the bounds
-    /// check, because every caller has compared the size.
+    /// Returns the class of blocks of `size` bytes, at most [`SMALL`]. The compiler omits the
+    /// bounds check, because every caller has compared the size.
     #[inline(always)]
     pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
         self.small[(size + 15) >> 4]

@@ -297,7 +297,8 @@ impl Slab {
         true
     }
 
-    /// Takes back the blocks at the start of `blocks` that lie in this slab. Returns their number.
+    /// Takes back the blocks at the start of `blocks` that lie in this slab. Returns their number,
+    /// at least one.
     ///
     /// # Errors
     ///
@@ -305,16 +306,17 @@ impl Slab {
     /// same run of adjacent blocks.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
-        let length = usize::from(shape.units) * UNIT;
         let mut lowest = usize::MAX;
         let mut done = 0;
         let mut outcome = Ok(());
         while let Some(block) = blocks.get(done) {
             let offset = block.addr().wrapping_sub(base);
-            if offset >= length {
+            let within = offset < usize::from(shape.units) * UNIT;
+            if !within && done != 0 {
                 break;
             }
-            let Some(index) = shape.block_at(offset) else {
+            // A retired slab has no units, and thus no blocks.
+            let Some(index) = within.then(|| shape.block_at(offset)).flatten() else {
                 outcome = Err(Misuse::NotABlock(block.addr()));
                 break;
             };

@@ -91,8 +91,7 @@ impl Pool {
     }
 
     /// Applies the settings, and finds room for an arena of the size that they give. Returns its
-    /// first address and size. Returns `None` if the settings give no size, or if there is no room;
-    /// the pool then uses small arenas.
+    /// first address and size; `None` without a size or without room: the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -132,8 +131,7 @@ impl Pool {
         arenas.iter().any(|arena| arena.units() >= units.count())
     }
 
-    /// Takes a run of `units` at a multiple of `alignment` bytes. Commits more units if necessary.
-    /// Returns `None` if out of memory.
+    /// Takes a run of `units` at a multiple of `alignment` bytes. Returns `None` if out of memory.
     pub fn allocate(
         &mut self,
         pages: &impl Pages,

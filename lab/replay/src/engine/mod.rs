@@ -157,14 +157,16 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     let header = header(file)?;
     let program = Mapping::file(file, header.bytes as usize)?;
     let tables = Tables::new(&header, touch)?;
-    let mut replay = Replay {
+    let replay = Replay {
         heap,
         touch,
         slots: tables.slots,
         sizes: tables.sizes,
         lanes: tables.lanes,
         program,
-        clock: Clock::default(),
+        // Started before the lanes are filled, which point to the replay: from then on it must not
+        // be written except through its atomics.
+        clock: Clock::started(),
         held: Held::default(),
         entry: thread::entry::<H>,
     };
@@ -172,7 +174,6 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     // There is a lane for each thread, and no thread uses it yet.
     unsafe { lane::fill(&replay, header.table, header.threads) };
     let before = Memory::read();
-    replay.clock = Clock::started();
     let faults_before = page_faults(Whose::Process);
     let began = Moment::now();
     // SAFETY: `compile` wrote the program, as this function requires. Each program has a first

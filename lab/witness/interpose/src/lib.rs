@@ -26,6 +26,7 @@
 mod calls;
 mod clock;
 mod control;
+mod counting;
 mod elf;
 mod entry;
 mod exponential;

@@ -5,10 +5,9 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::entry;
 use crate::kernel;
 use crate::ring::{Control, Ring};
-use crate::slots::SLOTS;
+use crate::slots::{SLOTS, pass_on};
 use crate::thread::thread;
 
 /// State that a forked child must not inherit. The kernel fills it with zeros in the child, even if
@@ -169,7 +168,7 @@ pub fn give_up() {
         slot.counted_next.store(slot.target(), Ordering::Relaxed);
         slot.next.store(slot.target(), Ordering::Relaxed);
         if slot.target() != 0 {
-            slot.enter(entry::pass_on as *const () as usize);
+            slot.enter(pass_on as *const () as usize);
         }
     }
     let Some(control) = control() else { return };

@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ptr::addr_of_mut;
 use core::sync::atomic::Ordering;
 
+use crate::counting;
 use crate::elf;
-use crate::entry;
 use crate::fallback;
 use crate::follow;
 use crate::late;
@@ -113,7 +113,7 @@ fn fill(index: usize) {
             slot.counted_next.store(stand_in, Ordering::Relaxed);
             slot.served.store(stand_in, Ordering::Relaxed);
             slot.next.store(stand_in, Ordering::Release);
-            slot.enter(entry::testing(index, record::mode()));
+            slot.enter(counting::testing(index, record::mode()));
         }
     }
 }
@@ -158,7 +158,7 @@ fn bind(index: usize, found: &Found) {
     slot.next.store(found.address, Ordering::Release);
     slot.enter(match mode {
         Mode::Recording if in_libc || counted_next == found.address => counted_next,
-        _ => entry::testing(index, mode),
+        _ => counting::testing(index, mode),
     });
 }
 

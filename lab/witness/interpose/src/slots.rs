@@ -3,8 +3,14 @@
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::entry::unresolved;
 use crate::layout::FUNCTIONS;
+
+unsafe extern "C" {
+    /// Code that finds the function that serves the first call to an entry point. It uses the
+    /// slots, so a module above this one defines it, and the linker joins the two.
+    #[link_name = "heapdrome_unresolved"]
+    fn unresolved();
+}
 
 /// Targets, callers and counter of one entry point. Its assembly depends on the order of the
 /// fields. The fields up to `after` share a cache line.
@@ -82,3 +88,25 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         large_after: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];
+
+/// Passes a call on to the function that serves it. The slot is in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn pass_on() {
+    core::arch::naked_asm!(
+        "notrack jmp [r11 + {served}]",
+        served = const offset_of!(Slot, served),
+    )
+}
+
+/// Passes a call on to the function that serves it. The slot is in x16.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn pass_on() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "ldr x17, [x16, #{served}]",
+        "br x17",
+        served = const offset_of!(Slot, served),
+    )
+}
