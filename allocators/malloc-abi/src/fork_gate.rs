@@ -79,9 +79,9 @@ impl Presence {
     fn wait(&self) {
         let mut looks = 0;
         loop {
-            // SeqCst: orders this load after the store that closed the gate (see the module). It is
-            // also an acquire, which pairs with the release in `Inside::drop`, so that this thread
-            // sees the slow path's effects.
+            // SeqCst: orders this load after the store that closed the gate, as the module's header
+            // explains. It is also an acquire, which pairs with the release in `Inside::drop`, so
+            // that this thread sees the slow path's effects.
             let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
@@ -230,7 +230,7 @@ impl ForkGate {
         }
         let inside = Inside(presence);
         // SeqCst: orders this load after the read-modify-write of the presence; after a plain
-        // store, the barrier does (see the module). If the fork is over, pairs with the store in
+        // store, the forking thread's barrier does. If the fork is over, pairs with the store in
         // `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
@@ -358,7 +358,8 @@ impl ForkGate {
         let place = place.cast::<Deferred>();
         let mut next = self.rest.deferred.load(Relaxed);
         loop {
-            // SAFETY: the memory belongs to this thread until the exchange.
+            // SAFETY: the memory has the size and alignment of a record, and belongs to this thread
+            // until the exchange.
             unsafe { place.write(Deferred { next, run, subject }) };
             // SeqCst: precedes the check of the gate below. It is also a release, which pairs with
             // the swap in `run_deferred`.

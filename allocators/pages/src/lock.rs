@@ -106,14 +106,14 @@ impl<T> Lock<T> {
     fn acquire_slowly(&self) {
         for _ in 0..LOOKS {
             if self.state.load(Relaxed) == FREE
-                // Acquire: see `try_lock`.
+                // Acquire: pairs with the release in `unlock`.
                 && self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
             {
                 return;
             }
             core::hint::spin_loop();
         }
-        // Acquire: see `try_lock`.
+        // Acquire: pairs with the release in `unlock`.
         while self.state.swap(AWAITED, Acquire) != FREE {
             wait(&self.state, AWAITED, None);
         }

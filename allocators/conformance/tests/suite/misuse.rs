@@ -38,7 +38,7 @@ const SAID: &[(&str, &str)] = &[
     ("write-after-realloc", WRITTEN),
 ];
 
-/// Kinds of misuse that the default variant detects at once, with their messages.
+/// Kinds of misuse that the default variant detects at once, with its messages.
 const SAID_BY_DEFAULT: &[(&str, &str)] = &[
     ("twice", TWICE),
     ("twice-later", TWICE),

@@ -117,8 +117,8 @@ pub struct Front {
     /// Test for the addresses at which blocks of each class can begin. Stored in the front, so that
     /// the fast path need not load the address of a table. Never changed.
     multiples: ByClass<Multiples>,
-    /// Slab of the last refill of each class. The front-end `LocalCache` caches only blocks of
-    /// these slabs.
+    /// Slab of the last refill of each class. Only the front-end `LocalCache` sets it, and caches
+    /// only blocks of these slabs.
     own: ByClass<Own>,
 }
 

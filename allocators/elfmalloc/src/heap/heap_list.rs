@@ -46,7 +46,7 @@ impl HeapList {
             .or_else(|| pop(&mut self.empty))
     }
 
-    /// Lists a heap as one without a thread, after its thread has ended or left it. `has_blocks` is
+    /// Adds a heap that no thread uses to the lists of heaps without a thread. `has_blocks` is
     /// whether the heap's magazines kept their blocks. The heap stays in the list of all heaps.
     pub(super) fn put(&mut self, heap: HeapRef, has_blocks: bool) {
         if has_blocks {

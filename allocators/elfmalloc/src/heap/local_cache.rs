@@ -19,7 +19,7 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::FreeBlock;
 
-/// Maximum number of bytes of blocks in a magazine, which may always hold two blocks.
+/// Maximum number of bytes of blocks in a magazine. A magazine may always hold two blocks.
 const BYTES: usize = 4 << 10;
 /// Maximum number of blocks in a magazine.
 const MOST: usize = 30;

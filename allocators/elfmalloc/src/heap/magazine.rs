@@ -131,13 +131,14 @@ impl Magazine {
         !self.slots.get().is_null() && unused
     }
 
-    /// Returns the number of slots to restore; zero if the magazine does not rest.
+    /// Returns the number of slots to restore at the next refill; zero if the magazine does not
+    /// rest.
     pub fn resting(&self) -> usize {
         usize::from(self.resting.get())
     }
 
-    /// Returns the number of slots that a magazine of `class` gets first. `limit` is the same as
-    /// for [`largest`](Self::largest).
+    /// Returns the number of slots that a magazine of `class` gets first. `limit` is the maximum
+    /// number of bytes in a magazine of small blocks.
     #[must_use]
     pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
         let wanted = match class.size() {

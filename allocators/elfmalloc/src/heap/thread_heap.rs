@@ -145,7 +145,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the next clock check due earlier.
+    /// Records that blocks leave the heap, and makes the next clock check due earlier.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);

@@ -71,7 +71,8 @@ pub(crate) fn register_fork_handlers() {
 
 /// Returns whether the hardened variant overwrites freed blocks completely.
 pub(crate) fn overwrites_whole() -> bool {
-    // Relaxed: see `start`.
+    // Relaxed: the address of the block to free came from a thread that had executed the store in
+    // `start`.
     OVERWRITES_WHOLE.load(Relaxed)
 }
 

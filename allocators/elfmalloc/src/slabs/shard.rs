@@ -92,7 +92,7 @@ impl Deref for ShardRef {
 #[repr(C, align(64))]
 pub struct Attachment {
     /// Shard to which the thread is attached; null until it is first attached. Other threads may
-    /// read an old value, which is harmless: every bin accepts the blocks.
+    /// read an old value, which is harmless: any thread may use any bin.
     to: AtomicPtr<Shard>,
     own: Shard,
 }

@@ -84,8 +84,9 @@ impl ClassMap {
         };
         let end = window.units.min(first + units.count());
         for place in first..end {
-            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the blocks are
-            // handed out later; see `ClassMap`.
+            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the handover of a
+            // block of these units, which comes later, orders this store for the thread that gets
+            // the block.
             unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };
         }
     }

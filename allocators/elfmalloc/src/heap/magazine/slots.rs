@@ -95,7 +95,7 @@ impl<'a> MagazineRef<'a> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
         // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL. The
-        // pushed block is a free block of the class.
+        // pushed block is a free block of the class, and the front belongs to this thread.
         unsafe {
             if *top == FULL {
                 return Err(block);
@@ -114,7 +114,7 @@ impl<'a> MagazineRef<'a> {
             return false;
         }
         // SAFETY: `length + count` is at most the capacity, so the slots from the top on have room
-        // for all blocks, which are free blocks of the class.
+        // for all blocks, which are free blocks of the class. The front belongs to this thread.
         unsafe {
             let top = self.slots.get().add(length);
             top.copy_from_nonoverlapping(blocks.as_slice().as_ptr(), count);
@@ -141,7 +141,7 @@ impl<'a> MagazineRef<'a> {
         let slots = self.slots.get();
         // SAFETY: the first `length` slots hold free blocks of the class, and `give` does not use
         // this magazine. The slots of removed blocks are then overwritten, or lie at or behind the
-        // new top.
+        // new top. The front belongs to this thread.
         unsafe {
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(FreeBlocks::new(self.class, oldest));
@@ -172,7 +172,8 @@ impl<'a> MagazineRef<'a> {
             };
             // SAFETY: the array is zero and has one word before the slots, so null precedes the
             // first slot. Both arrays have at least `length` slots. The fast path uses the new
-            // array once the top is set, so the old one can be freed.
+            // array once the top is set, so the old one can be freed. The front belongs to this
+            // thread.
             unsafe {
                 let slots = array.as_ptr().cast::<*mut u8>().add(1);
                 if length != 0 {
@@ -219,8 +220,8 @@ impl<'a> MagazineRef<'a> {
     /// Frees the slots. The magazine must be empty.
     pub fn discard(self, own: &RefCell<ThreadMetadata>) {
         debug_assert!(self.length() == 0);
-        // SAFETY: the new top belongs to a magazine without slots, so the fast path no longer uses
-        // the array.
+        // SAFETY: the front belongs to this thread. Its new top belongs to a magazine without
+        // slots, so the fast path no longer uses the array.
         unsafe {
             self.front.set_top(self.class, no_slots());
             self.free_array(own);
