@@ -1,4 +1,4 @@
-//! Runs a program and checks it against a shadow heap.
+//! Runs a program of allocator calls, and checks the results against a shadow heap.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;

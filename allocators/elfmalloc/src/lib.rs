@@ -12,10 +12,10 @@
 //! ```
 //!
 //! [`Elfmalloc`] is the default. [`ElfmallocL`] has smaller per-thread caches, which take less
-//! memory and more time. [`Hardened`] detects double frees, invalid frees and overflows, and ends
-//! the process with a message. For C and C++ programs, the package `heapdrome-preload-elfmalloc`
-//! builds a library to preload or to link. `docs/elfmalloc.md` describes both uses, and the
-//! settings, which are environment variables.
+//! memory and more time. [`Hardened`] detects double frees, invalid frees, and many overflows and
+//! uses after free. It then ends the process with a message. For C and C++ programs, the package
+//! `heapdrome-preload-elfmalloc` builds a library to preload or to link. `docs/elfmalloc.md`
+//! describes both uses, and the settings, which are environment variables.
 //!
 //! # How it works
 //!

@@ -23,8 +23,9 @@ fn class() -> SizeClass {
     SizeClass::of(SIZE)
 }
 
-/// System that frees a block whenever the allocator queries the current processor, which happens
-/// while other blocks go back. A signal handler may free a block at such a moment.
+/// System that frees the block in `NEXT`, if any, whenever the allocator queries the current
+/// processor, which happens while other blocks go back. A signal handler may free a block at such a
+/// moment.
 struct Interrupted(Simulated);
 
 thread_local! {

@@ -129,7 +129,7 @@ fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     addresses
 }
 
-/// Gives blocks back, given their addresses. Pointers without provenance suffice, since the
+/// Gives back the blocks at these addresses. Pointers without provenance suffice, since the
 /// allocator dereferences none.
 fn give(backend: &Heaps<Hooked>, addresses: &[usize]) {
     let mut blocks: Vec<*mut u8> = addresses

@@ -147,8 +147,8 @@ impl<T> Lock<T> {
     ///
     /// # Safety
     ///
-    /// The calling thread holds the lock for a fork, or in the child is the copy of the thread that
-    /// held it. No guard of the lock is alive.
+    /// The calling thread holds the lock for a fork, or it is, in the child, the copy of the thread
+    /// that held it. No guard of the lock is alive.
     pub unsafe fn release_after_fork(&self) {
         // Relaxed: every other thread compares this word only with its own number, which is never
         // zero.

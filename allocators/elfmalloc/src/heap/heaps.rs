@@ -162,9 +162,9 @@ impl<P: Pages> Heaps<P> {
         whole.saturating_sub(heap.budget.get()) <= whole / KEPT_PART
     }
 
-    /// Takes back the heap of an ending thread. Small magazines stay full for the next thread, but
-    /// only those of as many threads as can run in parallel. If the thread's shard has no other
-    /// thread, other threads can adopt the shard's slabs.
+    /// Takes back the heap of an ending thread. Small magazines keep their blocks for the next
+    /// thread, but only those of as many threads as can run in parallel. If the thread's shard has
+    /// no other thread, other threads can adopt the shard's slabs.
     pub(super) fn leave(&self, heap: HeapRef) {
         let may_keep =
             self.has_small_magazines(heap) && self.list.lock().kept() < self.shards.most();

@@ -125,8 +125,8 @@ impl Arena {
         arena.or_release(pages, whole)
     }
 
-    /// Returns a new arena if it is complete: `whole` is then not `None`. Otherwise releases the
-    /// parts that it has.
+    /// Returns a new arena if it is complete (`whole` is not `None`). Otherwise releases the parts
+    /// that it has.
     fn or_release(self, pages: &impl Pages, whole: Option<()>) -> Option<Self> {
         if whole.is_none() {
             // SAFETY: no other thread knows a new arena, and none of its units is committed.

@@ -163,7 +163,7 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
 }
 
 /// Returns the part of a run that can be purged without splitting a huge page: the units before the
-/// first huge page, or the whole huge pages within the run.
+/// first one that may be part of a huge page, or the whole huge pages within the run.
 pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
     let huge_from = arena.huge_from.unwrap_or(usize::MAX);
     if first < huge_from {
