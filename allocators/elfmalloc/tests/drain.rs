@@ -1,5 +1,5 @@
-//! Magazines of a thread that has given back most of its blocks, or only a part, over simulated
-//! pages.
+//! Magazines of a thread that frees all or a part of its blocks, and the budget from which they
+//! grow, over simulated pages.
 
 mod paths;
 
