@@ -1,5 +1,5 @@
-//! Checks of the allocation ABI, from the calls that every program makes to corner cases. Each of
-//! the small C and C++ programs contains one or several checks.
+//! Checks of the allocation ABI, from its ordinary use to corner cases. Each of the small C and C++
+//! programs contains one or several checks.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -38,9 +38,10 @@ enum Limit {
 /// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Calls on which every program relies.
+    /// Ordinary use: C and C++ programs, threads, aligned memory, forks, and requests that exceed
+    /// memory.
     Basic,
-    /// The basic level, every corner of the ABI, limits on memory, and forks while the C library's
+    /// The basic level, corner cases of the ABI, limits on memory, and forks while the C library's
     /// own locks are held.
     Strict,
 }

@@ -1,4 +1,4 @@
-//! Runs a program and checks it against a shadow heap.
+//! Runs a program of allocator calls, and checks the results against a shadow heap.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -173,7 +173,8 @@ impl Run<'_> {
         .map(Some)
     }
 
-    /// Checks whether a null result is valid. `held` is the block that the slot already holds.
+    /// Checks whether a null result is valid. `held` is the block that `realloc` should have
+    /// resized, if any; it must be unchanged, and is live again.
     fn refused(&self, held: Option<Block>) -> Result<Option<Block>, String> {
         if !self.subject.refuses {
             return Err("null, where there is memory".into());

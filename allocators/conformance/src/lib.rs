@@ -1,12 +1,12 @@
 //! Conformance suite for allocators.
 //!
 //! - Generated operation programs ([`Program`]) run on many threads against a shadow heap. They
-//!   check overlap, alignment, contents, zeroing, usable size, and `realloc` across all boundaries
-//!   of size classes. A failing program is shrunk. [`execute`] runs a program on a [`Subject`]: the
+//!   check overlap, alignment, contents, zeroing, usable size, and `realloc` across boundaries of
+//!   size classes. A failing program is shrunk. [`execute`] runs a program on a [`Subject`]: the
 //!   process's own allocator, a library, or an implementation of `MallocAbi`.
-//! - Small C and C++ programs ([`checks`]) at two levels: the calls on which every program relies,
-//!   and rare cases of the ABI. They are compiled on the machine where they run, and most run with
-//!   the library preloaded.
+//! - Small C and C++ programs ([`checks`]) at two levels: ordinary use of the ABI, and its rare
+//!   cases. They are compiled on the machine where they run, and most run with the library
+//!   preloaded.
 //! - [`steps`] counts the instructions of a call in an unmodified library by single-stepping.
 //!
 //! [`Suite`] runs generated programs and checks against a library, each in a child process, so that

@@ -8,8 +8,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Maximum number of blocks that a thread holds. Smaller under Miri, so that steps of its short
-/// programs find blocks to free, resize and hand over.
+/// Number of slots of a thread, each of which holds at most one block. Smaller under Miri, so that
+/// steps of its short programs find blocks to free, resize and hand over.
 pub(crate) const SLOTS: usize = if cfg!(miri) { 16 } else { 64 };
 
 /// Operation of a step. A block in a slot is freed before another block is stored there, so that

@@ -136,7 +136,7 @@ fn entries(said: Option<ChildStdout>) -> Result<[u64; 2], StepsError> {
     }
 }
 
-/// Counts of the calls of two functions, updated at every instruction.
+/// Instruction counts of the calls of two functions, updated at every instruction.
 struct Calls {
     entries: [u64; 2],
     inside: Option<Call>,

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::{Check, Program, Subject, checks, child, execute, shrink};
 
-/// Time limit of a program. A program that runs longer is considered hung.
+/// Time limit of a check or of a generated program. A child that runs longer is considered hung.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Time limit of a shrunk program, which is shorter and fails sooner.
+/// Time limit of a shrunk program, which has fewer steps and fails sooner.
 const SHRINK_LIMIT: Duration = Duration::from_secs(20);
 const SHRINK_ATTEMPTS: usize = 300;
 

@@ -12,21 +12,21 @@
 //! ```
 //!
 //! [`Elfmalloc`] is the default. [`ElfmallocL`] has smaller per-thread caches, which take less
-//! memory and more time. [`Hardened`] detects double frees, invalid frees and overflows, and ends
-//! the process with a message. For C and C++ programs, the package `heapdrome-preload-elfmalloc`
-//! builds a library to preload or to link. `docs/elfmalloc.md` describes both uses, and the
-//! settings, which are environment variables.
+//! memory and more time. [`Hardened`] detects double frees, invalid frees, and many overflows and
+//! uses after free. It then ends the process with a message. For C and C++ programs, the package
+//! `heapdrome-preload-elfmalloc` builds a library to preload or to link. `docs/elfmalloc.md`
+//! describes both uses, and the settings, which are environment variables.
 //!
 //! # How it works
 //!
 //! elfmalloc keeps no data in free blocks. Threads keep free blocks in magazines: arrays of
 //! pointers that lie outside the blocks ([`front`](heap::front), [`magazine`](heap::magazine)). An
-//! empty magazine is refilled from slabs, and a full one is flushed to them, in batches
-//! ([`refill`](heap::refill)). The descriptors of slabs lie out of band ([`slab`](slabs::slab),
-//! [`bin`](slabs::bin)). A pool of 64 KiB units supplies the memory of slabs
-//! ([`pool`](units::pool), [`arena`](units::arena)). Idle memory is returned to the system
-//! ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of units, or have their own
-//! mappings ([`large`](heap::large)).
+//! empty magazine is refilled in batches from the thread's depot or from slabs
+//! ([`refill`](heap::refill)), and a full one is flushed to them ([`flush`](heap::flush)). The
+//! descriptors of slabs lie out of band ([`slab`](slabs::slab), [`bin`](slabs::bin)). A pool of 64
+//! KiB units supplies the memory of slabs ([`pool`](units::pool), [`arena`](units::arena)). Idle
+//! memory is returned to the system ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of
+//! units, or have their own mappings ([`large`](heap::large)).
 //!
 //! The per-thread cache is a [`front_end`](heap::front_end): magazines, or the smaller
 //! [`local_cache`](heap::local_cache).

@@ -1,4 +1,5 @@
-//! Small and growing arenas, with and without room for more, over simulated pages.
+//! Arenas over simulated pages: small arenas, and an arena that grows until it meets a mapping or a
+//! limit and shrinks when it is trimmed.
 
 mod giving;
 

@@ -1,4 +1,5 @@
-//! Back-end over simulated pages: all parts that need no thread-local state.
+//! Back-end over simulated pages: generated programs, ended threads, misuse, running out of memory,
+//! purges, large blocks, statistics, and the thread-local cache.
 
 mod giving;
 mod paths;
@@ -171,7 +172,8 @@ fn bursts_in_any_order_come_back_whole() {
     }
     // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heap) };
-    // If the test took long, its magazines have been drained, and a small rest is kept.
+    // If the test took long, its unused magazines have shrunk. Small magazines keep their blocks
+    // after `detach`.
     backend.release_kept();
     assert_eq!(backend.shards.slabs(), 0);
 }
@@ -426,7 +428,7 @@ fn the_peak_does_not_shrink_with_the_arena() {
     let large = allocate_large(&backend, 64 * UNIT, UNIT).expect("there is memory");
     let before = Snapshot::of(&backend);
     assert!(before.peak_mapped >= before.mapped);
-    // SAFETY: the block belongs to the test.
+    // SAFETY: the block belongs to the test, which no longer uses it.
     unsafe { assert_eq!(free_large(&backend, large.block.addr().get()), Ok(())) };
     backend.memory().purge_units(Units::MAX);
     assert!(backend.memory().release_addresses(Units::NONE));

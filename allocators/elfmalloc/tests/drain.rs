@@ -1,4 +1,5 @@
-//! Magazines of a thread that has given back most of its blocks, over simulated pages.
+//! Magazines of a thread that frees all or a part of its blocks, and the budget from which they
+//! grow, over simulated pages.
 
 mod paths;
 
@@ -56,7 +57,8 @@ fn attach(backend: &Heaps<Simulated>) -> HeapRef {
     backend.attach().expect("there is memory")
 }
 
-/// Returns the class of a block. Consecutive numbers step through all classes in use.
+/// Returns the class of the block with number `block`. Consecutive numbers step through all classes
+/// in use.
 fn class_of(block: usize) -> SizeClass {
     SizeClass::from_number((1 + block * 29 * STEP % CLASSES) as u8)
 }

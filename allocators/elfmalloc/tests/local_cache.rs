@@ -1,4 +1,5 @@
-//! The thread-local cache, over simulated pages.
+//! The coalescer of the thread-local cache, over simulated pages: frees while it gives blocks back,
+//! and its size.
 
 mod paths;
 
@@ -22,8 +23,9 @@ fn class() -> SizeClass {
     SizeClass::of(SIZE)
 }
 
-/// System that frees a block whenever the allocator queries the current processor, which happens
-/// while other blocks go back. A signal handler may free a block at such a moment.
+/// System that frees the block in `NEXT`, if any, whenever the allocator queries the current
+/// processor, which happens while other blocks go back. A signal handler may free a block at such a
+/// moment.
 struct Interrupted(Simulated);
 
 thread_local! {

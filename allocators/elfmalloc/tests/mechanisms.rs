@@ -78,7 +78,7 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Returns the cells of the rows of all tables in a section of a page.
+/// Returns the rows of all tables in a section of a page, each as a list of its cells.
 fn rows_of(page: &'static str, section: &str) -> Vec<Vec<&'static str>> {
     let (_, section) = page.split_once(section).expect("the section");
     let section = section.split("\n## ").next().unwrap_or(section);
@@ -89,7 +89,7 @@ fn rows_of(page: &'static str, section: &str) -> Vec<Vec<&'static str>> {
     section.lines().filter_map(cells).collect()
 }
 
-/// Returns the cells of the rows of all tables of mechanisms and constants.
+/// Returns the rows of all tables of mechanisms and constants, each as a list of its cells.
 fn rows() -> Vec<Vec<&'static str>> {
     rows_of(DESIGN, MECHANISMS)
 }

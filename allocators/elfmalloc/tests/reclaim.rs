@@ -1,4 +1,5 @@
-//! Purging while other threads use the same bins, and refused arenas, over simulated pages.
+//! Purges of slabs and units over simulated pages: idle memory, memory that other threads use
+//! meanwhile, and memory that makes way for growth. Also an arena that the system refuses to open.
 
 mod giving;
 
@@ -128,7 +129,7 @@ fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     addresses
 }
 
-/// Gives blocks back, given their addresses. Pointers without provenance suffice, since the
+/// Gives back the blocks at these addresses. Pointers without provenance suffice, since the
 /// allocator dereferences none.
 fn give(backend: &Heaps<Hooked>, addresses: &[usize]) {
     let mut blocks: Vec<*mut u8> = addresses

@@ -1,4 +1,4 @@
-//! Blocks of all layouts.
+//! Checks of blocks of many sizes and alignments, and of zero-sized values.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
 use std::collections::BTreeSet;

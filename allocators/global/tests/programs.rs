@@ -1,4 +1,5 @@
-//! Runs every check in a program of each allocator.
+//! Runs the checks in a program of each allocator. The checks of background purging and of
+//! statistics run only with elfmalloc's variants, and that of huge pages only with elfmalloc-l.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -11,7 +11,7 @@ pub use fast_path::{GOLDENS, Golden};
 pub struct Library {
     /// File name of the library.
     pub file: &'static str,
-    /// Contents of the library; empty if heapdrome was built without them.
+    /// Contents of the library; empty if heapdrome was built without its own allocators.
     pub bytes: &'static [u8],
 }
 

@@ -1,9 +1,9 @@
-//! Limits of the number of instructions that malloc and free execute for a small block, from the
-//! entry point through the return. They are counted in the shipped libraries
-//! (`heapdrome_conformance::steps`).
+//! Limits of the number of instructions that `malloc`, `free`, `operator new` and `operator delete`
+//! execute for a small block, from the entry point through the return. The instructions are counted
+//! in the shipped libraries (`heapdrome_conformance::steps`).
 //!
-//! If the system forbids ptrace, the test only prints a line; it fails if
-//! `HEAPDROME_REQUIRE_PTRACE` is set, as in `.ci/run`.
+//! If the system forbids ptrace, a test that counts executed instructions only prints a line. It
+//! fails if `HEAPDROME_REQUIRE_PTRACE` is set, as in `.ci/run`.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -49,7 +49,8 @@ fn counted_in(library: &str, pair: Pair<'_>) -> Option<Steps> {
     counted(&file, pair)
 }
 
-/// Maximum numbers of instructions of malloc and free in each library.
+/// Maximum numbers of instructions in each library: of `malloc` and `operator new`, then of `free`
+/// and `operator delete`.
 const LIMITS: [(&str, usize, usize); 4] = [
     ("elfmalloc", 16, 24),
     ("elfmalloc-l", 16, 24),

@@ -7,7 +7,8 @@ use heapdrome_pages::KeepErrno;
 use crate::fork_gate::{ForkGate, Presence};
 use crate::report::{Form, Report};
 
-/// Minimum alignment of every block of any size. The C ABI promises this alignment for all types.
+/// Minimum alignment of every block, even of a small one. The C ABI promises this alignment for all
+/// types.
 pub const MIN_ALIGNMENT: usize = 16;
 
 /// Maximum size of a block: differences of pointers into it must fit into an `isize`.

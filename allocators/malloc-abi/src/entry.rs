@@ -117,7 +117,7 @@ pub fn calloc<A: MallocAbi>(count: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// Implements `realloc`. As in glibc, size zero frees the block and returns null.
+/// Implements `realloc`. As in glibc, size zero frees a block that is not null, and returns null.
 ///
 /// # Safety
 ///

@@ -79,9 +79,9 @@ impl Presence {
     fn wait(&self) {
         let mut looks = 0;
         loop {
-            // SeqCst: orders this load after the store that closed the gate (see the module). It is
-            // also an acquire, which pairs with the release in `Inside::drop`, so that this thread
-            // sees the slow path's effects.
+            // SeqCst: orders this load after the store that closed the gate, as the module's header
+            // explains. It is also an acquire, which pairs with the release in `Inside::drop`, so
+            // that this thread sees the slow path's effects.
             let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
@@ -196,8 +196,8 @@ impl ForkGate {
     }
 
     /// Begins a slow path; returns `None` while another thread forks. If the thread has its own
-    /// presence, a slow path nested in another one always begins. `presence` is the calling
-    /// thread's own or shared presence.
+    /// presence, a slow path that is nested in another one begins even then. `presence` is the
+    /// calling thread's own or shared presence.
     #[inline]
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
@@ -230,7 +230,7 @@ impl ForkGate {
         }
         let inside = Inside(presence);
         // SeqCst: orders this load after the read-modify-write of the presence; after a plain
-        // store, the barrier does (see the module). If the fork is over, pairs with the store in
+        // store, the forking thread's barrier does. If the fork is over, pairs with the store in
         // `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
@@ -272,7 +272,7 @@ impl ForkGate {
     ///
     /// # Safety
     ///
-    /// The calling thread closed the gate, or in a child is the copy of the thread that did.
+    /// The calling thread closed the gate, or it is, in a child, the copy of the thread that did.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
         // Relaxed: only this thread stores its own number. If the number differs, this process is
@@ -358,7 +358,8 @@ impl ForkGate {
         let place = place.cast::<Deferred>();
         let mut next = self.rest.deferred.load(Relaxed);
         loop {
-            // SAFETY: the memory belongs to this thread until the exchange.
+            // SAFETY: the memory has the size and alignment of a record, and belongs to this thread
+            // until the exchange.
             unsafe { place.write(Deferred { next, run, subject }) };
             // SeqCst: precedes the check of the gate below. It is also a release, which pairs with
             // the swap in `run_deferred`.

@@ -1,4 +1,4 @@
-//! Functions of glibc with which a program inspects and controls its allocator.
+//! Implementations of the glibc functions with which a program inspects and controls its allocator.
 
 use core::ffi::{c_int, c_void};
 

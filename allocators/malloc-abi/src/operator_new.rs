@@ -21,7 +21,8 @@ use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 /// failure.
 type Attempt = extern "C" fn(usize, usize) -> *mut c_void;
 
-// Intel syntax is Rust's default here. Callee-saved registers hold the loop's values.
+// Intel syntax is Rust's default here. Callee-saved registers hold the size, the alignment and the
+// attempt across the calls.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak _ZSt15get_new_handlerv",
@@ -157,8 +158,8 @@ core::arch::global_asm!(
 );
 
 // Calls `heapdrome_new_or_throw`, and returns null if that throws. Only this call can throw in this
-// frame, so `catch_all` needs no tables. It resumes at the frame's second exit,
-// `heapdrome_new_caught`, with the exception in the first result register.
+// frame, so `catch_all` needs no tables. `catch_all` makes the unwinder resume at the frame's
+// second exit, `heapdrome_new_caught`, with the exception in the first result register.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak __cxa_begin_catch",
@@ -321,8 +322,8 @@ unsafe extern "C" {
 }
 
 /// Returns the function that throws `std::bad_alloc`. Aborts the process if there is none. A
-/// program that calls `operator new` has a C++ runtime, but a plugin may have loaded it outside the
-/// default scope.
+/// program that calls `operator new` has a C++ runtime. That runtime may lie outside the default
+/// scope if only a plugin uses it.
 extern "C" fn thrower() -> *const c_void {
     let found = find(c"_ZSt17__throw_bad_allocv", c"libstdc++.so.6")
         .or_else(|| find(c"_ZNSt3__117__throw_bad_allocEv", c"libc++.so.1"));

@@ -1,5 +1,5 @@
-//! Slow paths of any allocator, behind its fork gate. While another thread forks, they use the
-//! fallback.
+//! Slow paths of any allocator, behind its fork gate. While another thread forks, they allocate
+//! from the fallback and defer frees.
 
 use core::ptr::NonNull;
 
@@ -23,7 +23,7 @@ fn allocate_from_fallback<A: MallocAbi>(size: usize, alignment: usize) -> Option
 }
 
 /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two; `None` if
-/// the size is too large or out of memory.
+/// the size is too large, or if out of memory.
 #[inline]
 pub fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     if size > MAX_SIZE {
@@ -160,8 +160,8 @@ pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<
 ///
 /// # Safety
 ///
-/// The conditions of [`defer`] hold, and [`MallocAbi::presence`] returns a shared presence to the
-/// calling thread.
+/// Any thread that has entered the gate of `A` may call `end` once with `state`.
+/// [`MallocAbi::presence`] returns a shared presence to the calling thread.
 pub unsafe fn end_thread<A: MallocAbi>(end: unsafe fn(NonNull<u8>), state: NonNull<u8>) {
     debug_assert!(A::presence().is_shared());
     match enter::<A>() {

@@ -26,8 +26,8 @@ pub struct ThreadExit {
 }
 
 impl ThreadExit {
-    /// Creates a handler. `destructor` must call [`ends`](Self::ends) first, and do the work if it
-    /// returns a state.
+    /// Creates a handler. `destructor` must call [`ends`](Self::ends) first, and do its work only
+    /// if `ends` returns a state.
     #[must_use]
     pub const fn new(destructor: Destructor) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! elfmalloc's back-end over simulated pages, with operations of threads.
+//! elfmalloc's back-end over simulated pages, and operations with which threads take blocks and
+//! give them back.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -37,14 +38,15 @@ pub fn backend() -> Shared {
     backend
 }
 
-/// Pointer that is sent to another thread.
+/// Pointer or handle that is sent to another thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<T>(pub T);
-// SAFETY: models send only pointers that any thread may use.
+// SAFETY: models send only pointers that any thread may use, and handles of heaps that only one
+// thread uses at a time.
 unsafe impl<T> Send for Sent<T> {}
 
 impl<T> Sent<T> {
-    /// Returns the pointer.
+    /// Returns the pointer or handle.
     pub fn get(self) -> T {
         self.0
     }

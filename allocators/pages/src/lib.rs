@@ -1,11 +1,12 @@
 //! The only interface between heapdrome's allocators and the operating system.
 //!
-//! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`]
-//! implements it with system calls. `Simulated` (feature `simulated`) implements it with a table,
-//! so that tests can explore rare behaviour of a kernel, and Miri can run an allocator. [`Lock`]
-//! never allocates, and can be held across a fork. [`EventCount`] is a sleep that another thread
-//! can end. [`system`] has services other than memory, such as a coarse clock, a random word, the
-//! environment, and messages to standard error. [`thread_key`] detects the end of a thread.
+//! [`Pages`] is the contract: address space, the memory behind it, and the number of the current
+//! processor. [`Linux`] implements it with system calls. `Simulated` (feature `simulated`)
+//! implements it with a table, so that tests can explore rare behaviour of a kernel, and Miri can
+//! run an allocator. [`Lock`] never allocates, and can be held across a fork. [`EventCount`] is a
+//! sleep that another thread can end. [`system`] has services other than memory, such as a coarse
+//! clock, a random word, the environment, and messages to standard error. [`thread_key`] has keys
+//! of thread-local values, whose destructors detect the end of a thread.
 //!
 //! `Simulated` may allocate and change `errno`. No other public function of this crate changes
 //! `errno`, except that [`thread_key::set`] may if it is out of memory. No other function allocates

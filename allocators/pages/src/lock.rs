@@ -106,14 +106,14 @@ impl<T> Lock<T> {
     fn acquire_slowly(&self) {
         for _ in 0..LOOKS {
             if self.state.load(Relaxed) == FREE
-                // Acquire: see `try_lock`.
+                // Acquire: pairs with the release in `unlock`.
                 && self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
             {
                 return;
             }
             core::hint::spin_loop();
         }
-        // Acquire: see `try_lock`.
+        // Acquire: pairs with the release in `unlock`.
         while self.state.swap(AWAITED, Acquire) != FREE {
             wait(&self.state, AWAITED, None);
         }
@@ -147,8 +147,8 @@ impl<T> Lock<T> {
     ///
     /// # Safety
     ///
-    /// The calling thread holds the lock for a fork, or in the child is the copy of the thread that
-    /// held it. No guard of the lock is alive.
+    /// The calling thread holds the lock for a fork, or it is, in the child, the copy of the thread
+    /// that held it. No guard of the lock is alive.
     pub unsafe fn release_after_fork(&self) {
         // Relaxed: every other thread compares this word only with its own number, which is never
         // zero.

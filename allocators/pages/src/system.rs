@@ -193,7 +193,7 @@ pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     }
 }
 
-/// Returns a random word, which differs from process to process. Makes a system call.
+/// Returns a random word. Makes a system call.
 #[must_use]
 pub fn random_word() -> u64 {
     let _errno = KeepErrno::new();

@@ -6,7 +6,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::libraries::build;
 
-/// Every check, with a fault that it must detect.
+/// Every check, with a fault that it must detect. A check with several faults has several entries.
 const FAULTS: &[(&str, &str)] = &[
     ("C", "REALLOC_LOSES"),
     ("C++", "NEW_ALIGNS_NOT"),

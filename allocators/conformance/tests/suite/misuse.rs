@@ -1,4 +1,5 @@
-//! Messages for each kind of misuse, before elfmalloc aborts the program.
+//! Misuse of elfmalloc: the message before it aborts the program, the fault at an inaccessible
+//! page, and reads of freed blocks.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ const SAID: &[(&str, &str)] = &[
     ("write-after-realloc", WRITTEN),
 ];
 
-/// Kinds of misuse that the default variant detects at once, with their messages.
+/// Kinds of misuse that the default variant detects at once, with its messages.
 const SAID_BY_DEFAULT: &[(&str, &str)] = &[
     ("twice", TWICE),
     ("twice-later", TWICE),

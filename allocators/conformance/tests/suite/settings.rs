@@ -1,5 +1,6 @@
-//! elfmalloc's settings. The allocator must work with each of them. Each must have a visible
-//! effect, which proves that its name is right.
+//! elfmalloc's settings, except those of statistics and of the background thread, which have their
+//! own tests. The allocator must work with each setting. Each must have a visible effect, which
+//! proves that its name is right.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -177,8 +178,8 @@ fn huge_pages_are_asked_for_as_the_setting_or_else_the_library_says() {
             let asked = |what| asked_for_huge(&program, what, &library, value);
             let which = format!("{}, {value:?}", library.display());
             assert_eq!(asked("touched"), expected, "{which}");
-            // Large blocks request them in the arena and in mappings of their own, before the
-            // program can have touched any.
+            // Large blocks request huge pages in the arena and in mappings of their own, before the
+            // program can have touched any page.
             assert_eq!(asked("run"), expected, "{which}");
             assert_eq!(asked("mapping"), expected, "{which}");
             assert!(!asked("untouched"), "{which}");

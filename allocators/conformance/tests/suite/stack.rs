@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::libraries::{build, compile};
 
-/// Maximum number of bytes that a library may use beyond the C library's allocator.
+/// Maximum number of stack bytes that a library may use beyond those of the C library's allocator.
 const LIMIT: usize = 512;
 
 /// Returns the number of bytes of the handler's stack that were used. Idle memory is purged without

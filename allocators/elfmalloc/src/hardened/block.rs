@@ -1,4 +1,5 @@
-//! Checks of the hardened variant when a block is handed out and when it is freed.
+//! Slab blocks of the hardened variant: checks and updates of their states and canaries when they
+//! are handed out, resized or freed.
 
 use core::ptr::NonNull;
 use heapdrome_pages::Pages;
@@ -38,7 +39,7 @@ fn no_block(address: usize, class: SizeClass) -> ! {
     })
 }
 
-/// Returns the state of the block at `address`, which lies in a slab of `class`, and its slack.
+/// Returns the state and the slack of the block at `address`, which lies in a slab of `class`.
 /// Aborts the process if no live block begins there.
 pub(crate) fn state_or_report(address: usize, class: SizeClass) -> (Any, usize) {
     let state = Any::find(HEAPS.memory().directory(), address, Shape::of(class));
@@ -67,7 +68,7 @@ pub(crate) unsafe fn end<S: State>(
     slack: usize,
 ) -> bool {
     // SAFETY: by this function's contract, the block has this shape and slack, and the caller no
-    // longer uses it.
+    // longer uses it. The size of every shape is a multiple of 16.
     unsafe {
         if !canary::is_whole(block, shape.size(), slack) {
             return false;
@@ -93,7 +94,8 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 ) -> bool {
     let shape = Shape::of(class);
     let slack = shape.size() - size;
-    // SAFETY: by this function's contract, the block lies in a slab of this shape, and is free.
+    // SAFETY: by this function's contract, the block lies in a slab of this shape, and is free. It
+    // is aligned to 16 bytes, and its size is a multiple of 16, as in every slab.
     unsafe {
         let Some(state) = S::of_block(block, shape) else {
             return false;
@@ -119,8 +121,9 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
         report(Misuse::NotABlock(address));
     };
     let slack = slack_for(class, size);
-    // SAFETY: by this function's contract, the block is free, so no other code uses it, and it has
-    // more than `size` bytes.
+    // SAFETY: by this function's contract, the block is free, so no other code uses it, and has
+    // more than `size` bytes. It is aligned to 16 bytes, and its size is a multiple of 16, as in
+    // every slab.
     unsafe {
         let page = HEAPS.memory().pages.page_size();
         if state.is_freed() && !is_filled_or_purged(block, class.size(), page) {
@@ -140,8 +143,8 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
 pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, size: usize) {
     let slack = slack_for(class, size);
     state.set_slack(slack);
-    // SAFETY: by this function's contract, the block belongs to the program and has `slack` bytes
-    // of slack.
+    // SAFETY: by this function's contract, the block belongs to the program and lies in a slab, so
+    // it is aligned to 16 bytes and its size is a multiple of 16.
     unsafe { canary::rewrite(block, class.size(), slack) };
 }
 
@@ -159,7 +162,7 @@ const fn slack_for(class: SizeClass, size: usize) -> usize {
 
 /// Returns whether a block with this recorded slack was allocated with, or last reallocated to, a
 /// size other than `size`. Size 0 counts as size 1. If a short block has the maximum recorded
-/// slack, every size with at least that slack counts as equal.
+/// slack, every size that leaves at least that slack counts as equal.
 pub(crate) const fn is_another_size(class: SizeClass, slack: usize, size: usize) -> bool {
     let size = if size == 0 { 1 } else { size };
     size >= class.size() || slack_for(class, size) != slack

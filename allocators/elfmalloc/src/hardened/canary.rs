@@ -1,5 +1,6 @@
-//! Canaries of the hardened variant: bytes around the requested part of a block. A correct program
-//! never writes them. They are checked when the program frees or reallocates the block.
+//! Canaries of the hardened variant: bytes behind the requested part of a slab block, or around a
+//! block with its own mapping. A correct program never writes them. They are checked when the
+//! program frees or reallocates the block.
 //!
 //! Each block has a word, computed from its address and a secret. In a slab block, the canary byte
 //! at offset `o` of the block is byte `o % 8` of that word. This holds wherever a canary begins, so
@@ -15,8 +16,9 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Number of bytes of a canary. A slab block has two canaries. The first begins after the requested
-/// bytes, or earlier if the slack is shorter than a canary. The second ends with the block.
+/// Number of bytes of a canary in a slab block, which has two canaries. The first begins after the
+/// requested bytes, or earlier if the slack is shorter than a canary. The second ends with the
+/// block.
 const CANARY: usize = size_of::<u64>();
 /// Maximum number of canary bytes on each side of a block with its own mapping.
 const EDGE: usize = 64;
@@ -115,8 +117,8 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let word = word(block.addr().get());
     let free = !0 << canaries.taken;
     // SAFETY: by this function's contract, the canaries lie in the block, and the last one is
-    // aligned. The program's bytes come first in memory. A last canary apart from the first one
-    // lies entirely in the slack.
+    // aligned. The lowest `taken` bits of the first word, which come first in memory, are the
+    // program's and are kept. A last canary that differs from the first lies entirely in the slack.
     unsafe {
         let first = block.add(canaries.first).cast::<u64>();
         let kept = first.read_unaligned() & !free;
@@ -210,7 +212,7 @@ mod tests {
         for slack in 1..=48 {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: the block has 48 bytes, and belongs to this test.
+            // SAFETY: the block has 48 bytes, is aligned to 16, and belongs to this test.
             unsafe {
                 write(block, 48, slack);
                 assert!(is_whole(block, 48, slack), "{slack}");
@@ -235,7 +237,7 @@ mod tests {
         for (from, to) in slacks().flat_map(|from| slacks().map(move |to| (from, to))) {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: the block has 48 bytes, and belongs to this test.
+            // SAFETY: the block has 48 bytes, is aligned to 16, and belongs to this test.
             unsafe {
                 write(block, 48, from);
                 let kept = 48 - from.max(to);

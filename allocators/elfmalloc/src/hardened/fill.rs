@@ -19,8 +19,8 @@ pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
     unsafe { block.as_ptr().write_bytes(FILL, size) };
 }
 
-/// Fills the start of a block: the checked bytes, and the bytes behind them in the same two cache
-/// lines.
+/// Fills the start of a block: the checked bytes and the bytes behind them, up to the end of the
+/// block. In blocks of at least two cache lines, the fill ends with the second line.
 ///
 /// # Safety
 ///
@@ -47,7 +47,8 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
 /// The conditions of [`fill`] hold.
 #[inline(always)]
 pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
-    // SAFETY: by the construction of shapes, every piece is aligned and ends within the block.
+    // SAFETY: the block has this shape, by this function's contract. By the construction of shapes,
+    // every piece is aligned and ends within the block.
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
@@ -93,8 +94,8 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Returns whether the checked bytes of a block in a slab are still filled. Where they lie on a
-/// purged page, they read as zero, which counts as filled.
+/// Returns whether the checked bytes of a block in a slab are still filled. Bytes on a purged page
+/// read as zero, which counts as filled. Pages have `page` bytes.
 ///
 /// # Safety
 ///
@@ -147,7 +148,7 @@ mod tests {
         let mut bytes = Block([FILL; 256]);
         bytes.0[..64].fill(0);
         // SAFETY: the block lies in `bytes`, which belongs to this test. With pages of 64 bytes,
-        // its second part lies on the next page.
+        // its bytes from 32 on lie on the second page.
         unsafe {
             let block = NonNull::from(&mut bytes.0).cast::<u8>().add(32);
             assert!(

@@ -1,4 +1,4 @@
-//! Frees slab blocks in the hardened variant: checks the block, puts it into the quarantine, and
+//! Frees slab blocks in the hardened variant: checks each block, puts it into the quarantine, and
 //! moves blocks that leave the quarantine to a magazine.
 
 use core::ptr::{NonNull, null_mut};
@@ -42,9 +42,9 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
         return false;
     }
     // SAFETY: the quarantine belongs to this thread, and has places for the class. The map found
-    // the address in a slab of the class, so it is not null, and `is_long` selects the kind of its
-    // states. The caller no longer uses the block. A block that leaves the quarantine is a free
-    // block of the class, and `pass_on` follows each full group.
+    // the address in a slab of the class, so it is not null, and `LongClass::new` selects the kind
+    // of its states. The caller no longer uses the block. A block that leaves the quarantine is a
+    // free block of the class, and is on no list. `pass_on` follows each full group.
     unsafe {
         let block = NonNull::new_unchecked(block);
         if let Some(long) = LongClass::new(class) {
@@ -164,8 +164,9 @@ unsafe fn free_other(block: *mut u8) {
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the caller no longer uses the block, which is live by the check above. The quarantine
-    // belongs to this thread. A block that leaves the quarantine is free, and on no list.
+    // SAFETY: the caller no longer uses the block, which is live and has this state and slack by
+    // the check above. `end` marks it as freed. The quarantine belongs to this thread. A block that
+    // leaves the quarantine is free, and on no list.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
@@ -200,8 +201,8 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
     }
 }
 
-/// Puts a freed block into the quarantine. Returns the block that a long block replaces, or null.
-/// Blocks that leave because a short block fills its group are passed on.
+/// Puts a freed block into the quarantine. Returns the block that it replaces there, or null. A
+/// short block replaces none. If it fills its group, another group leaves through [`pass_on`].
 ///
 /// # Safety
 ///

@@ -12,7 +12,7 @@ use crate::process::HEAPS;
 use crate::units::large::Large;
 
 /// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
-/// allocates an ordinary large block.
+/// allocates an ordinary large block. Returns `None` if out of memory.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let Some(block) = HEAPS.mapped.map_guarded(HEAPS.memory(), size, alignment) else {
         return allocate_large(&HEAPS, size, alignment);
@@ -23,7 +23,7 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     Some(Large { block, clean: true })
 }
 
-/// Shrinks a block outside slabs in place. `size` is less than the size of the block.
+/// Shrinks a block outside slabs in place. `size` is at most the size of the block.
 ///
 /// # Safety
 ///
@@ -31,7 +31,9 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
     // SAFETY: by this function's contract, the block belongs to the caller, who no longer needs
-    // bytes after the first `size`. A block that shrinks does not move.
+    // bytes after the first `size`. In the first arm, the block has `entry.size` bytes and lies
+    // between guard pages, because its mapping does not begin with it. A block that shrinks does
+    // not move.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {

@@ -10,8 +10,8 @@
 //! blocks are [inaccessible addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this
-//! variant fills them. It would report a write after free for a freed block that another variant
-//! has used in the meantime.
+//! variant fills them. It would report a use after free for a freed block that another variant has
+//! used in the meantime.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -61,8 +61,8 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Shrinks a block in place to `size` bytes, at most its usable size. Used if out of memory for a
-/// smaller block.
+/// Shrinks a block in place to `size` bytes, at most its usable size. Used if a smaller block
+/// cannot be allocated.
 ///
 /// # Safety
 ///
@@ -180,7 +180,8 @@ unsafe impl MallocAbi for Hardened {
         let (state, slack) = state_or_report(address, class);
         // SAFETY: by this function's contract, the block is live, no other thread uses it during
         // the call, and the caller does not use it again if the result is another block. It lies in
-        // a slab of `class`.
+        // a slab of `class`. A new block is different, and both blocks have at least the copied
+        // number of bytes.
         unsafe {
             if !is_whole(block, class.size(), slack) {
                 report(Misuse::Overflow(address));

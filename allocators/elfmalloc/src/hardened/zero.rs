@@ -35,7 +35,8 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 /// Returns the start of the mapping. The first call creates the mapping. Returns `None` if the
 /// system refuses.
 fn mapping() -> Option<NonNull<u8>> {
-    // Acquire: pairs with the exchange below, so that the mapping exists for this thread.
+    // Acquire: pairs with the exchange below, so that the mapping was created before this thread
+    // uses it.
     if let Some(known) = NonNull::new(MAPPING.load(Acquire)) {
         return Some(known);
     }

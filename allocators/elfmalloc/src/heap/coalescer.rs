@@ -161,8 +161,8 @@ mod tests {
         let coalescer = Coalescer::new();
         let given: RefCell<Vec<usize>> = RefCell::default();
         let later = RefCell::new((100..100 + 2 * MOST).rev().collect::<Vec<_>>());
-        // Each time blocks are given back, two more are freed: both map to the same set, one of
-        // them to the same slab.
+        // Each time blocks are given back, two more are freed: one of slab 1 and one of slab 1 +
+        // `SETS`, which map to the same set.
         let give = |blocks: FreeBlocks<'_>| {
             for slab in [1, 1 + SETS] {
                 let next = later.borrow_mut().pop();

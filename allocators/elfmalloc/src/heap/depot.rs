@@ -35,7 +35,7 @@ pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 struct Chunk {
     /// Next newer chunk in the stack.
     newer: Cell<Option<ChunkRef>>,
-    /// Next older chunk in the stack; outside the depot, the next chunk in a list.
+    /// Next older chunk in the stack; outside stacks, the next chunk in a list.
     older: Cell<Option<ChunkRef>>,
     count: Cell<u32>,
     class: Cell<SizeClass>,
@@ -310,7 +310,8 @@ impl Depot {
         }
     }
 
-    /// Asserts that the stacks are linked both ways, and that the counts match them.
+    /// Asserts that the stacks are linked both ways and have no empty chunk, and that the counts
+    /// match them.
     ///
     /// # Panics
     ///

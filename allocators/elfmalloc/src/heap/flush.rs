@@ -1,5 +1,5 @@
-//! Flushes: blocks that leave a magazine go to the thread's depot, or to their slabs if the depot
-//! has no room.
+//! Flushes: blocks that leave a magazine go to the thread's depot. They go to their slabs if the
+//! depot has no room for them, or if the magazine has not been refilled lately.
 
 use heapdrome_pages::Pages;
 
@@ -31,7 +31,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
             return;
         }
         // After two flushes in a row, the thread probably only frees: flush everything, since it
-        // will not allocate these blocks again.
+        // will hardly allocate these blocks again.
         let oldest = magazine.capacity().div_ceil(if again { 1 } else { 2 });
         if magazine.was_refilled() {
             remove_oldest(heap, class, oldest, |blocks| spill(heaps, heap, blocks));
@@ -44,8 +44,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Moves blocks that leave a magazine to the depot, or to their slabs if the depot has no room. The
-/// last of `blocks` is the most recently freed one.
+/// Moves blocks that leave a magazine to the depot, and blocks that the depot cannot hold to their
+/// slabs. The last of `blocks` is the most recently freed one.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
     if blocks.class().number() < FIRST_SHARED {

@@ -25,12 +25,12 @@ pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
 /// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees, or of blocks in refills, after which a new thread first checks the clock.
+/// Number of frees and refilled blocks after which a new thread first checks the clock.
 pub const FEWEST_TICKS: i32 = 16;
-/// Maximum number of frees between two clock checks.
+/// Maximum number of frees and refilled blocks between two clock checks.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two clock checks while blocks leave the thread's heap. Lower
-/// than [`MOST_TICKS`], because such a thread may soon be idle.
+/// Maximum number of frees and refilled blocks between two clock checks while blocks leave the
+/// thread's heap. Lower than [`MOST_TICKS`], because such a thread may soon be idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 const MULTIPLES: [Multiples; ENTRIES] = by_number();
@@ -77,7 +77,7 @@ pub const fn no_slots() -> *mut *mut u8 {
 
 const _: () = assert!(SizeClass::LARGE.number() < ENTRIES);
 
-/// An entry for each class number.
+/// Table with an entry for each class number.
 #[derive(Debug)]
 #[repr(transparent)]
 struct ByClass<T>([T; ENTRIES]);
@@ -117,8 +117,8 @@ pub struct Front {
     /// Test for the addresses at which blocks of each class can begin. Stored in the front, so that
     /// the fast path need not load the address of a table. Never changed.
     multiples: ByClass<Multiples>,
-    /// Slab of the last refill of each class. The front-end `LocalCache` caches only blocks of
-    /// these slabs.
+    /// Slab of the last refill of each class. Only the front-end `LocalCache` sets it, and caches
+    /// only blocks of these slabs.
     own: ByClass<Own>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::of_many());
 pub(crate) static ENDED: Shared<Front> = Shared(Front::of_many());
 
 impl Front {
-    /// Creates a front that always takes the slow path.
+    /// Creates a front that takes the slow path until its magazines and the class map are set.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -191,7 +191,8 @@ impl Front {
         self.window.set(map.window());
     }
 
-    /// Returns the top of the magazine of `class`: the slot for the next pushed block.
+    /// Returns the top of the magazine of `class`: the slot for the next pushed block, or the
+    /// [`FULL`] behind the last slot.
     #[inline(always)]
     #[must_use]
     pub fn top(&self, class: SizeClass) -> *mut *mut u8 {
@@ -237,12 +238,12 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Sets the number of frees until the next clock check.
+    /// Sets the number of frees and refilled blocks until the next clock check.
     pub fn set_ticks(&self, ticks: i32) {
         self.ticks.set(ticks);
     }
 
-    /// Lowers the number of frees until the next clock check to at most `most`.
+    /// Lowers the number of frees and refilled blocks until the next clock check to at most `most`.
     pub fn limit_ticks(&self, most: i32) {
         self.ticks.set(self.ticks.get().min(most));
     }

@@ -33,10 +33,11 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     /// `block` is null or was allocated, and is no longer used.
     unsafe fn free(front: &Front, block: *mut u8) -> bool;
 
-    /// Takes a block when the magazine of `class` is empty. Returns null if out of memory.
+    /// Refills the empty magazine of `class` if it may hold blocks, and returns a block. Returns
+    /// null if out of memory.
     fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8;
 
-    /// Takes back a block when the fast path cannot.
+    /// Takes back a block that the fast path did not: caches it, or gives it back to its slab.
     fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock);
 }
 

@@ -1,4 +1,4 @@
-//! Limits of the capacity of magazines.
+//! Growth of magazines, and the limits of their capacity.
 
 use heapdrome_pages::Pages;
 

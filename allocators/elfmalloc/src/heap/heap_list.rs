@@ -1,8 +1,8 @@
-//! Lists of all heaps and of those without a thread.
+//! Lists of heaps: one of all heaps, and three of the heaps without a thread.
 
 use crate::heap::thread_heap::{AnyHeap, HeapRef};
 
-/// Lists of all heaps and of those without a thread, guarded by a lock.
+/// List of all heaps, and lists of the heaps without a thread. A lock guards them.
 #[derive(Debug)]
 pub struct HeapList {
     all: Option<AnyHeap>,
@@ -46,8 +46,8 @@ impl HeapList {
             .or_else(|| pop(&mut self.empty))
     }
 
-    /// Adds the heap of a thread that no longer uses it. `has_blocks` is whether the heap's
-    /// magazines kept their blocks. The heap stays in the list of all heaps.
+    /// Adds a heap that no thread uses to the lists of heaps without a thread. `has_blocks` is
+    /// whether the heap's magazines kept their blocks. The heap stays in the list of all heaps.
     pub(super) fn put(&mut self, heap: HeapRef, has_blocks: bool) {
         if has_blocks {
             self.kept_count += 1;
@@ -114,8 +114,8 @@ fn push(list: &mut Option<AnyHeap>, heap: AnyHeap) {
 fn pop(list: &mut Option<AnyHeap>) -> Option<HeapRef> {
     let heap = (*list)?;
     *list = heap.heap().next_idle.get();
-    // SAFETY: no thread uses a heap in these lists, and no other thread finds it there from now on,
-    // because the caller holds the lists' lock.
+    // SAFETY: no thread uses a heap in these lists. The caller holds the lists' lock and has
+    // unlinked the heap, so no other thread can take it.
     Some(unsafe { heap.of_this_thread() })
 }
 

@@ -27,8 +27,8 @@ use crate::units::amount::Units;
 use crate::units::mapped_blocks::MappedBlocks;
 use crate::units::memory::Memory;
 
-/// Divisor of the budget: magazines that may hold at most the budget divided by this number stay
-/// full while their thread is idle, or after it has ended.
+/// Divisor of the budget. If a thread's magazines may hold at most the budget divided by this
+/// number, they keep their blocks while the thread is idle, and after it has ended.
 const KEPT_PART: usize = 8;
 
 /// State that all threads share.
@@ -155,16 +155,16 @@ impl<P: Pages> Heaps<P> {
         Some(heap)
     }
 
-    /// Returns whether a thread's magazines may hold so few bytes that it keeps them while it is
-    /// idle.
+    /// Returns whether a thread's magazines may hold so few bytes that they keep their blocks while
+    /// the thread is idle.
     pub(super) fn has_small_magazines(&self, heap: HeapRef) -> bool {
         let whole = self.budget();
         whole.saturating_sub(heap.budget.get()) <= whole / KEPT_PART
     }
 
-    /// Takes back the heap of an ending thread. Small magazines stay full for the next thread, but
-    /// only those of as many threads as can run in parallel. Partial slabs that no other thread
-    /// uses become available to other threads.
+    /// Takes back the heap of an ending thread. Small magazines keep their blocks for the next
+    /// thread, but only those of as many threads as can run in parallel. If the thread's shard has
+    /// no other thread, other threads can adopt the shard's slabs.
     pub(super) fn leave(&self, heap: HeapRef) {
         let may_keep =
             self.has_small_magazines(heap) && self.list.lock().kept() < self.shards.most();
@@ -308,8 +308,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Asserts the invariants of [`Shards::check`] and of all depots. They hold while no thread is
-    /// in the allocator.
+    /// Asserts the invariants of [`Shards::check`] and of all depots, and that each heap's own
+    /// shard is listed if it has slabs. They hold while no thread is in the allocator.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Allocation of large blocks. Cached memory is given back before memory grows.
+//! Allocation and freeing of large blocks. Cached memory is given back before memory grows.
 
 use core::ptr::NonNull;
 

@@ -1,8 +1,8 @@
 //! Thread-local cache: a front-end that caches fewer free blocks.
 //!
-//! A magazine holds only blocks of the slab that supplied its last refill. All other blocks that
-//! the thread frees go back to their slabs through a small coalescer. Blocks above 4 KiB are not
-//! cached.
+//! A magazine holds only blocks of the slab that supplied its last refill. Other blocks of up to 4
+//! KiB that the thread frees go back to their slabs through a small coalescer. Larger blocks go
+//! back one by one.
 
 use core::ptr::NonNull;
 
@@ -19,7 +19,7 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::FreeBlock;
 
-/// Maximum number of bytes of blocks in a magazine, which may always hold two blocks.
+/// Maximum number of bytes of blocks in a magazine. A magazine may always hold two blocks.
 const BYTES: usize = 4 << 10;
 /// Maximum number of blocks in a magazine.
 const MOST: usize = 30;

@@ -25,7 +25,7 @@ const ENOUGH_ONE_WAY: usize = 16 << 10;
 pub enum Event {
     /// The magazine was empty.
     Refill,
-    /// The magazine was full.
+    /// The magazine had no free slot.
     Flush,
 }
 
@@ -45,7 +45,7 @@ enum Since {
 pub struct Magazine {
     /// First slot; null if the magazine has no array.
     slots: Cell<*mut *mut u8>,
-    /// Number of slots in use.
+    /// Number of slots before the word [`FULL`](crate::heap::front::FULL). The array may have more.
     capacity: Cell<u16>,
     /// Number of slots to restore at the next refill; zero if the magazine does not rest.
     resting: Cell<u16>,
@@ -86,7 +86,7 @@ impl Magazine {
         self.since.swap(&none.since);
     }
 
-    /// Returns the number of slots in use.
+    /// Returns the number of slots that may hold blocks.
     #[inline]
     pub fn capacity(&self) -> usize {
         usize::from(self.capacity.get())
@@ -131,13 +131,14 @@ impl Magazine {
         !self.slots.get().is_null() && unused
     }
 
-    /// Returns the number of slots to restore; zero if the magazine does not rest.
+    /// Returns the number of slots to restore at the next refill; zero if the magazine does not
+    /// rest.
     pub fn resting(&self) -> usize {
         usize::from(self.resting.get())
     }
 
-    /// Returns the number of slots that a magazine of `class` gets first. `limit` is the same as
-    /// for [`largest`](Self::largest).
+    /// Returns the number of slots that a magazine of `class` gets first. `limit` is the maximum
+    /// number of bytes in a magazine of small blocks.
     #[must_use]
     pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
         let wanted = match class.size() {

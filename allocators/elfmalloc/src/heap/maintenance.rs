@@ -82,9 +82,10 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     }
 }
 
-/// Returns `now` and the number of frees until the next clock check, at most `most`. Adapts to the
-/// thread's pace, so that some tens of milliseconds pass between checks. `last` is the time of the
-/// last check and the number of frees after which this check was due.
+/// Returns `now` and the number of frees and refilled blocks until the next clock check, at most
+/// `most`. Adapts to the thread's pace, so that some tens of milliseconds pass between checks.
+/// `last` is the pair that the last check returned: its time, and the number after which this check
+/// was due.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,

@@ -4,10 +4,10 @@ use crate::size_class::{CLASSES, SizeClass, UNIT};
 
 /// Test that an offset is a multiple of a size.
 ///
-/// The multiplier is 2^32 / size, rounded up. An offset below 2^16 is a multiple of the size
-/// exactly if the lower half of its product with the multiplier is below the multiplier. (D.
-/// Lemire, O. Kaser, N. Kurz, "Faster remainder by direct computation", Software: Practice and
-/// Experience 49, 2019.)
+/// The multiplier is 2^32 / size, rounded up. An offset below 2^16 is a multiple of the size if and
+/// only if the lower half of its product with the multiplier is below the multiplier. (D. Lemire,
+/// O. Kaser, N. Kurz, "Faster remainder by direct computation", Software: Practice and Experience
+/// 49, 2019.)
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Multiples {

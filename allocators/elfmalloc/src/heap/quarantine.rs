@@ -53,12 +53,12 @@ pub const fn has_places(class: SizeClass) -> bool {
     class.number().wrapping_sub(1) < LAST_OWN
 }
 
-/// Class of long blocks that [has places](has_places).
+/// Long class with [its own places](has_places).
 #[derive(Clone, Copy, Debug)]
 pub struct LongClass(SizeClass);
 
 impl LongClass {
-    /// Returns the class; `None` if it is short or has no places.
+    /// Returns the class; `None` if it is short or has no places of its own.
     #[inline(always)]
     #[must_use]
     pub const fn new(class: SizeClass) -> Option<Self> {
@@ -83,9 +83,8 @@ impl Quarantine {
     /// `memory` is zero, large enough, aligned to 64, and used by no other code.
     pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
         let mut quarantine: NonNull<Self> = memory.cast();
-        // SAFETY: by this function's contract, no other code uses the memory, which is large enough
-        // and aligned. All-zero memory is a valid quarantine, except for `next`, which is written
-        // before it is read.
+        // SAFETY: by this function's contract, no other code uses the memory, which is zero, large
+        // enough and aligned. Zero is a valid value of every field.
         let place = unsafe { quarantine.as_mut() };
         place.window = Window::NONE;
         place.random = seed | 1;
@@ -217,7 +216,7 @@ impl Strays {
     /// Puts a block into the place that `draw` selects. Returns the block that it replaces, or
     /// null.
     pub fn exchange(&self, draw: u64, block: *mut u8) -> *mut u8 {
-        // Release: publishes the filling of this block. Acquire: pairs with the release of the
+        // Release: publishes the fill bytes of this block. Acquire: pairs with the release of the
         // thread that stored the replaced block.
         self.0[draw as usize % STRAYS].swap(block, AcqRel)
     }

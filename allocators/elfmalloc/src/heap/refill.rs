@@ -13,7 +13,8 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::bin::ClassBin;
 
-/// Takes a block of `class` when its magazine is empty. Returns null if out of memory.
+/// Refills the empty magazine of `class` if it may hold blocks, and returns a block. Returns null
+/// if out of memory.
 pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8 {
     if heap.front.is_due() {
         look_around(heaps, heap);

@@ -39,7 +39,8 @@ pub struct ThreadHeap {
     pub budget: Cell<usize>,
     /// Time when unused magazines were last emptied, in milliseconds.
     pub looked: Cell<u64>,
-    /// Time of the last clock check, in milliseconds, and the number of frees until the next one.
+    /// Time of the last clock check, in milliseconds, and the number of frees and refilled blocks
+    /// from that check to the next.
     pub clock: Cell<(u64, i32)>,
     /// Whether blocks have left the heap since the last clock check.
     pub giving: Cell<bool>,
@@ -144,7 +145,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the next clock check due after fewer frees.
+    /// Records that blocks leave the heap, and makes the next clock check due earlier.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);

@@ -11,7 +11,8 @@ use crate::slabs::free_blocks::FreeBlock;
 use crate::units::amount::Units;
 
 /// Detaches the heap of an ending thread. Its magazines keep their blocks for the next thread if
-/// they are small. Partial slabs that no other thread uses become available to other threads.
+/// they are small. If the thread's shard has no other thread, other threads can adopt the shard's
+/// slabs.
 ///
 /// # Safety
 ///

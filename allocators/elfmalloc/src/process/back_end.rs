@@ -1,4 +1,4 @@
-//! Back-end of the process, as functions without type parameters.
+//! Back-end of the process, mostly as functions without type parameters.
 //!
 //! Generic code is compiled in every crate that uses it. If the generic code of a library called
 //! the back-end directly, the library would contain most of the back-end a second time. The pages
@@ -185,8 +185,9 @@ pub(super) fn trim(keep: usize) -> bool {
 #[cold]
 pub(super) fn free_locks_in_child() {
     // SAFETY: this thread is the only one in the child. No other thread was on a slow path when the
-    // process forked, so no lock guarded data that was being changed. This thread has a guard only
-    // if a signal handler forked in the middle of a slow path.
+    // process forked, so no lock guarded data that was being changed. This thread holds no guard,
+    // unless a signal handler forked in the middle of a slow path; in that case this condition is
+    // broken.
     unsafe { HEAPS.free_locks() };
 }
 

@@ -33,9 +33,9 @@ pub(crate) fn want(wanted: bool) {
 /// heap, hold no lock, and not be in the middle of an operation.
 #[inline]
 pub(crate) fn start_if_wanted() {
-    // Relaxed: `WANTED` guards no memory, and the load of `RUNNING` only avoids a needless swap,
-    // which decides. AcqRel: pairs with the release in `run`, so that the new thread sees the
-    // writes of the previous background thread.
+    // Relaxed: `WANTED` guards no memory, and the load of `RUNNING` only avoids needless swaps; the
+    // swap decides. AcqRel: pairs with the release in `run`, so that the new thread sees the writes
+    // of the previous background thread.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
         // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not
         // retry.

@@ -32,7 +32,7 @@ pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
 /// Fork gate of all variants, which share one back-end. Except for `start`, only code inside the
 /// gate changes the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
-/// Whether arenas shall record the states of blocks. [`start`] reads it once.
+/// Whether arenas record the states of blocks. [`start`] reads it once.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
 /// Whether the hardened variant overwrites freed blocks completely; set before the first block is
@@ -71,7 +71,8 @@ pub(crate) fn register_fork_handlers() {
 
 /// Returns whether the hardened variant overwrites freed blocks completely.
 pub(crate) fn overwrites_whole() -> bool {
-    // Relaxed: see `start`.
+    // Relaxed: the address of the block to free came from a thread that had executed the store in
+    // `start`.
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
@@ -200,8 +201,9 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let class = class_of(block.addr().get());
         // SAFETY: by this function's contract, the block is live, no other thread uses it during
-        // the call, and the caller does not use it again if the result is another block. New blocks
-        // are different from it, and both have at least the copied number of bytes.
+        // the call, and the caller does not use it again if the result is another block.
+        // `resize_large` gets only blocks outside slabs. New blocks are different from the old one,
+        // and both have at least the copied number of bytes.
         unsafe {
             let usable = Self::usable_size(block);
             let to = if class.is_slab() || size <= LARGEST {

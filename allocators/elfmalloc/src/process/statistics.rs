@@ -1,5 +1,5 @@
-//! Statistics by class: live, cached and dirty bytes, and counts of events. Only slow paths update
-//! them.
+//! Statistics of the process and of each class: live, cached, dirty and mapped bytes, and counts of
+//! events. Only slow paths update them.
 //!
 //! For the calling thread, the number of blocks in magazines is exact. For any other thread it is
 //! the number that its slow paths last recorded: blocks that it freed since then count as live, and
@@ -146,7 +146,8 @@ impl Snapshot {
         }
     }
 
-    /// Writes all statistics to `report`.
+    /// Writes the statistics of the process, and those of each class that was ever refilled, to
+    /// `report`.
     #[cold]
     pub fn report(&self, name: &str, report: &mut Report<'_>) {
         report.begin(name);

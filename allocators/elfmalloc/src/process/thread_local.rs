@@ -58,7 +58,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
             return;
         }
         HEAP::set((&raw const ENDED).cast_mut());
-        // Another thread may soon own the heap and use its quarantine.
+        // Another thread may soon own the heap and use its quarantine, so this thread must not.
         QUARANTINE::set(null_mut());
         end_thread::<Elfmalloc>(
             |heap| detach(&HEAPS, HeapRef::from_ptr(heap.cast())),

@@ -14,8 +14,7 @@ pub(super) fn fill(slots: &mut [*mut u8], lowest: *mut u8, size: usize) {
 }
 
 /// Returns the set bits of a word as a run; `None` if there are none, or if they are not adjacent.
-/// Slabs whose blocks are freed in random order rarely have such words, but the test costs only
-/// four instructions.
+/// Slabs whose blocks are freed in random order rarely have such words, but the test is cheap.
 #[inline]
 pub(super) fn only_run(word: u64) -> Option<Run> {
     let first = word.trailing_zeros();
@@ -40,8 +39,8 @@ pub(super) struct Run {
 }
 
 /// Returns the run of adjacent blocks at the start of `blocks`, in ascending or descending order.
-/// It has at least one block; `index` is the index of the first block. Programs often free many
-/// blocks in the order of their allocation, or in reverse.
+/// The run has at least one block. `index` is the index of `blocks[0]` in its slab. Programs often
+/// free many blocks in the order of their allocation, or in reverse.
 #[inline]
 pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let size = shape.size as usize;

@@ -1,4 +1,4 @@
-//! Slabs of a bin that have free blocks: a list of partial slabs and a list of empty slabs.
+//! Slabs of a bin: the active slab, a list of partial slabs, and a list of empty slabs.
 
 pub(super) mod held;
 pub(super) mod purge;
@@ -24,7 +24,7 @@ pub struct Slabs {
     pub(super) buckets: [Option<SlabRef>; BUCKETS],
     /// Number of slabs in the lists.
     listed: u32,
-    /// Number of slabs that belong to the bin, including full ones.
+    /// Number of slabs that belong to the bin, including full and claimed ones.
     pub slabs: u32,
     /// Number of slabs in the list of empty slabs.
     pub empties: u32,
@@ -160,7 +160,7 @@ impl Slabs {
         Ok(Given { count, empty: None })
     }
 
-    /// Removes a slab that is in no list from the bin.
+    /// Removes from the bin a slab that is in none of its lists.
     pub(super) fn let_go(&mut self, slab: SlabRef) -> Detached {
         locked(slab).leave();
         self.slabs -= 1;
@@ -181,7 +181,7 @@ impl Slabs {
         Some(self.let_go(slab))
     }
 
-    /// Removes all slabs in the list of empty slabs from the bin.
+    /// Removes from the bin all slabs in its list of empty slabs.
     pub(super) fn take_empties(&mut self) -> DetachedList {
         self.take_some(self.empties)
     }

@@ -18,7 +18,7 @@ pub struct Shard {
     /// Number of attached threads. Changed under the lock of the list, but also read without the
     /// lock.
     attached: AtomicUsize,
-    /// Whether the shard is in the list. The lock of the list guards it.
+    /// Whether the shard is in the list. Written under the lock of the list.
     is_listed: AtomicBool,
     /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
@@ -92,7 +92,7 @@ impl Deref for ShardRef {
 #[repr(C, align(64))]
 pub struct Attachment {
     /// Shard to which the thread is attached; null until it is first attached. Other threads may
-    /// read an old value, which is harmless: every bin accepts the blocks.
+    /// read an old value, which is harmless: any thread may use any bin.
     to: AtomicPtr<Shard>,
     own: Shard,
 }
@@ -219,7 +219,7 @@ impl ShardList {
         Some(best)
     }
 
-    /// Returns whether a thread would share another shard with fewer threads.
+    /// Returns whether the thread would have fewer threads beside it in another shard.
     pub(super) fn has_emptier(&self, attachment: &Attachment) -> bool {
         let emptiest = self.emptiest().map_or(0, |shard| shard.attached());
         attachment.shard().attached() > emptiest + 1

@@ -149,7 +149,8 @@ pub(crate) trait State: Copy {
     }
 
     /// Returns the state of the block that begins at `address`, which lies in a slab of this shape.
-    /// Uses the slow path if necessary. Returns `None` if no block can begin there.
+    /// Uses the slow path if necessary. Returns `None` if no block can begin there. Aborts the
+    /// process if the arena has no states.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
         Self::can_begin(address, shape).then(|| Self::at(far(directory, address), address, shape))
     }

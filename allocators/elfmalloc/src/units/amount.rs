@@ -24,13 +24,13 @@ impl Units {
         Self(count)
     }
 
-    /// Returns the number of whole units that fit into `bytes`.
+    /// Returns the number of whole units that fit into `bytes` bytes.
     #[must_use]
     pub const fn filled_by(bytes: usize) -> Self {
         Self(bytes >> UNIT_SHIFT)
     }
 
-    /// Returns the smallest number of units that hold `bytes`.
+    /// Returns the smallest number of units that hold `bytes` bytes.
     #[must_use]
     pub const fn holding(bytes: usize) -> Self {
         Self(bytes.div_ceil(UNIT))

@@ -86,7 +86,8 @@ impl Arena {
     };
 
     /// Reserves an arena of `bytes`, a multiple of the unit, and all structures that describe it.
-    /// `with_states` includes the states of blocks. Returns `None` if the system refuses a part.
+    /// If `with_states` is true, also reserves the states of blocks. Returns `None` if the system
+    /// refuses a part.
     pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -124,8 +125,8 @@ impl Arena {
         arena.or_release(pages, whole)
     }
 
-    /// Returns a new arena if `whole` is not `None`; otherwise releases the parts that the arena
-    /// has.
+    /// Returns a new arena if it is complete (`whole` is not `None`). Otherwise releases the parts
+    /// that it has.
     fn or_release(self, pages: &impl Pages, whole: Option<()>) -> Option<Self> {
         if whole.is_none() {
             // SAFETY: no other thread knows a new arena, and none of its units is committed.

@@ -75,7 +75,8 @@ impl ClassMap {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class of the `units` that begin at `base`. Ignores units outside the map's arena.
+    /// Sets the class of `units` consecutive units, the first of which begins at `base`. Ignores
+    /// units outside the map's arena.
     pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {
@@ -83,8 +84,9 @@ impl ClassMap {
         };
         let end = window.units.min(first + units.count());
         for place in first..end {
-            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the blocks are
-            // handed out later; see `ClassMap`.
+            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the handover of a
+            // block of these units, which comes later, orders this store for the thread that gets
+            // the block.
             unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };
         }
     }

@@ -54,8 +54,8 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
         return true;
     }
     if from < HUGE_FROM || arena.has_states() {
-        // An arena with fewer units than `HUGE_FROM` requests no huge pages. The hardened variant
-        // touches every block, so for it the arena's size alone decides.
+        // An arena with fewer committed units than `HUGE_FROM` requests no huge pages for a short
+        // run. The hardened variant touches every block, so for it the arena's size alone decides.
         return from >= HUGE_FROM;
     }
     let Some((step, now)) = arena.last_step.zip(usage()) else {
@@ -163,7 +163,7 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
 }
 
 /// Returns the part of a run that can be purged without splitting a huge page: the units before the
-/// first huge page, or the whole huge pages within the run.
+/// first one that may be part of a huge page, or the whole huge pages within the run.
 pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
     let huge_from = arena.huge_from.unwrap_or(usize::MAX);
     if first < huge_from {
@@ -181,7 +181,7 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     begin.max(arena.huge_from.unwrap_or(usize::MAX))..end.min(arena.committed)
 }
 
-/// Returns the number of units outside a run that become resident when the run is touched: the
+/// Returns the number of units outside a run that may become resident when the run is touched: the
 /// other units of the run's untouched huge pages. The run must still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {

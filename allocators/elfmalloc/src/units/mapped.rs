@@ -82,13 +82,13 @@ impl MappedTable {
         true
     }
 
-    /// Returns the block that begins at `address`.
+    /// Returns the entry of the block that begins at `address`.
     #[must_use]
     pub fn find(&self, address: usize) -> Option<Mapped> {
         self.index_of(address).map(|index| self.at(index))
     }
 
-    /// Removes the block that begins at `address`.
+    /// Removes and returns the entry of the block that begins at `address`.
     pub fn remove(&mut self, address: usize) -> Option<Mapped> {
         let mut hole = self.index_of(address)?;
         let removed = self.at(hole);

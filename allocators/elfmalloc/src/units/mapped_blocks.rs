@@ -52,7 +52,7 @@ impl MappedBlocks {
         self.table.lock().find(address)
     }
 
-    /// Allocates a block with its own mapping.
+    /// Allocates a block with its own mapping. Returns `None` if out of memory.
     pub fn map<P: Pages>(
         &self,
         memory: &Memory<P>,
@@ -82,7 +82,7 @@ impl MappedBlocks {
     }
 
     /// Allocates a block with its own mapping between inaccessible pages. The block ends as close
-    /// to the inaccessible page behind it as its alignment allows.
+    /// to the inaccessible page behind it as its alignment allows. Returns `None` if out of memory.
     pub fn map_guarded<P: Pages>(
         &self,
         memory: &Memory<P>,
@@ -117,8 +117,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Shrinks a block between guard pages to `size` bytes, which is less than its current size.
-    /// Purges the unused pages at its end and makes them inaccessible.
+    /// Shrinks a block between guard pages to `size` bytes, at most its current size. Purges the
+    /// unused pages at its end and makes them inaccessible.
     ///
     /// # Safety
     ///
@@ -129,7 +129,7 @@ impl MappedBlocks {
         let Some(entry) = mapped.remove(address) else {
             return;
         };
-        // Removing the entry left a free entry, so this insertion succeeds.
+        // Removing the entry left room in the table, so this insertion succeeds.
         mapped.insert(pages, Mapped { size, ..entry });
         drop(mapped);
         let page = pages.page_size();
@@ -156,7 +156,7 @@ impl MappedBlocks {
         let Some(entry) = entry else { return false };
         if let Some(base) = NonNull::new(entry.base) {
             // SAFETY: the mapping belongs only to the block, which the caller no longer uses. If
-            // the system refuses to unmap it, at least its memory is returned.
+            // the system refuses to unmap it, at least its memory is returned to the system.
             unsafe {
                 if !pages.release(base, entry.bytes) {
                     pages.purge(base, entry.bytes);
@@ -221,7 +221,7 @@ impl MappedBlocks {
         request_huge_pages(memory, moved, bytes);
         mapped.remove(block.addr().get());
         let entry = Mapped::whole(moved, bytes);
-        // Removing the entry left a free entry, so this insertion succeeds.
+        // Removing the entry left room in the table, so this insertion succeeds.
         mapped.insert(pages, entry);
         Some(moved)
     }

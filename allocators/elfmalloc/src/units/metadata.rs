@@ -136,8 +136,8 @@ impl Metadata {
         }
     }
 
-    /// Returns a zeroed block of at least `bytes`, which is at most [`LARGEST`]. Its alignment is
-    /// its size rounded up to a power of two, but at most a page.
+    /// Returns a zeroed block of at least `bytes` bytes; `None` above [`LARGEST`], or if out of
+    /// memory. Its alignment is its size rounded up to a power of two, but at most a page.
     pub fn allocate(&mut self, pages: &impl Pages, bytes: usize) -> Option<NonNull<u8>> {
         let index = index_of(bytes)?;
         let block = self.pieces.allocate(index, |size| {

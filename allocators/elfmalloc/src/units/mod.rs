@@ -1,4 +1,4 @@
-//! Units: pieces of 64 KiB of the process's memory. This layer manages the arenas, the pool of free
+//! Units: 64 KiB pieces of the process's memory. This layer manages the arenas, the pool of free
 //! units, the class map, memory for structures, and blocks that are runs of units or have their own
 //! mappings.
 

@@ -11,9 +11,9 @@ use crate::units::pool::{Pool, Run, Taken};
 
 /// Number of idle units that neither the end of an epoch nor growth purges.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Number of live units up to which only [`KEPT`] units may stay idle, because a small heap can
-/// fault them in again quickly. A larger heap may keep a share of the live units beyond this number
-/// idle.
+/// Number of live units up to which only [`KEPT`] units may stay idle at the end of an epoch,
+/// because a small heap can fault them in again quickly. A larger heap may keep a share of the live
+/// units beyond this number idle.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {

@@ -12,8 +12,8 @@ const STRIDE: usize = 2 * (GROUP + 1);
 /// The groups of the two sets of a pair alternate in memory. So both sets of a small arena, with
 /// their summaries, lie on one page.
 ///
-/// Invariant: a bit of a summary word is set exactly if the corresponding word of the bitmap is not
-/// zero.
+/// Invariant: a bit of a summary word is set if and only if the corresponding word of the bitmap is
+/// not zero.
 #[derive(Debug)]
 pub struct UnitMap {
     /// First summary word, directly before the first group of the bitmap.

@@ -7,8 +7,8 @@ use heapdrome_elfmalloc::slabs::bin::ClassBin;
 use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
 use heapdrome_pages::Pages;
 
-/// Gives back blocks that the test allocated; double frees are allowed. No code dereferences the
-/// pointers afterwards.
+/// Gives back blocks that the test allocated. Double and invalid frees are allowed. No code
+/// dereferences the pointers afterwards.
 pub fn give<P: Pages>(
     heaps: &Heaps<P>,
     home: Option<ClassBin<'_>>,

@@ -1,5 +1,6 @@
-//! Runs programs on elfmalloc's trait, over simulated pages. Each program gets a new back-end, so
-//! that failures can be reproduced, and checks the whole back-end at its end.
+//! Runs programs on an implementation of `MallocAbi` over elfmalloc's back-end and simulated pages.
+//! Each program gets a new back-end, so that failures can be reproduced. The back-end's invariants
+//! are checked at the end.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

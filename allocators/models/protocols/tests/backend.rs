@@ -1,5 +1,6 @@
-//! elfmalloc's whole back-end over simulated pages: slabs that change bins while their blocks are
-//! freed, threads that start and end, and look-ups of addresses while arenas are added.
+//! elfmalloc's back-end over simulated pages: slabs whose blocks are freed by two threads or while
+//! they change bins, bins that threads share, threads that start and end, the number of processors,
+//! and look-ups of addresses while arenas are added.
 
 use std::ptr::NonNull;
 

@@ -1,5 +1,5 @@
-//! Fork gate: the forking thread has exclusive access, no other thread waits for it, and deferred
-//! calls run once.
+//! Fork gate: the forking thread has exclusive access, another thread waits for it only to fork
+//! itself, and deferred calls run once. Also the fallback, while two threads use it.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -72,7 +72,8 @@ impl<P: Pages> Heaps<P> {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // The slabs that these blocks leave empty have been idle for the same time.
+                // The slabs that these blocks leave empty have been idle for the same time, so they
+                // go back to the pool at once.
                 self.shards.retire_empties(&heap.attachment().shard());
             }
         }

@@ -19,8 +19,8 @@ const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
     /// Before memory grows by a run of `units`, gives cached memory back to the pool. This may make
-    /// the growth unnecessary. Skips this if live memory has hardly changed since the last time, or
-    /// if the pool has a free dirty run that is long enough; scattered dirty units do not count,
+    /// the growth unnecessary. Does nothing if live memory has hardly changed since the last time,
+    /// or if the pool has a free dirty run that is long enough; scattered dirty units do not count,
     /// since the pool always has some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();

@@ -19,7 +19,7 @@ const FRAME: usize = 2;
 /// thread.
 ///
 /// Invariant (see [`check`](Self::check)): the slots before the top hold free blocks of the class;
-/// null precedes the first slot, and [`FULL`] follows the last slot in use.
+/// null precedes the first slot, and [`FULL`] follows the last slot that may hold a block.
 #[derive(Clone, Copy, Debug)]
 pub struct MagazineRef<'a> {
     magazine: &'a Magazine,
@@ -78,7 +78,8 @@ impl<'a> MagazineRef<'a> {
         let Some(&topmost) = slots[..taken].last() else {
             return (0, null_mut());
         };
-        // SAFETY: the slots before this top hold the other blocks that were taken.
+        // SAFETY: the slots before this top hold the other blocks that were taken. The front
+        // belongs to this thread.
         unsafe { self.front.set_top(self.class, first.add(taken - 1)) };
         self.checked();
         (taken, topmost)
@@ -94,7 +95,7 @@ impl<'a> MagazineRef<'a> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
         // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL. The
-        // pushed block is a free block of the class.
+        // pushed block is a free block of the class, and the front belongs to this thread.
         unsafe {
             if *top == FULL {
                 return Err(block);
@@ -113,7 +114,7 @@ impl<'a> MagazineRef<'a> {
             return false;
         }
         // SAFETY: `length + count` is at most the capacity, so the slots from the top on have room
-        // for all blocks, which are free blocks of the class.
+        // for all blocks, which are free blocks of the class. The front belongs to this thread.
         unsafe {
             let top = self.slots.get().add(length);
             top.copy_from_nonoverlapping(blocks.as_slice().as_ptr(), count);
@@ -140,7 +141,7 @@ impl<'a> MagazineRef<'a> {
         let slots = self.slots.get();
         // SAFETY: the first `length` slots hold free blocks of the class, and `give` does not use
         // this magazine. The slots of removed blocks are then overwritten, or lie at or behind the
-        // new top.
+        // new top. The front belongs to this thread.
         unsafe {
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(FreeBlocks::new(self.class, oldest));
@@ -171,7 +172,8 @@ impl<'a> MagazineRef<'a> {
             };
             // SAFETY: the array is zero and has one word before the slots, so null precedes the
             // first slot. Both arrays have at least `length` slots. The fast path uses the new
-            // array once the top is set, so the old one can be freed.
+            // array once the top is set, so the old one can be freed. The front belongs to this
+            // thread.
             unsafe {
                 let slots = array.as_ptr().cast::<*mut u8>().add(1);
                 if length != 0 {
@@ -218,8 +220,8 @@ impl<'a> MagazineRef<'a> {
     /// Frees the slots. The magazine must be empty.
     pub fn discard(self, own: &RefCell<ThreadMetadata>) {
         debug_assert!(self.length() == 0);
-        // SAFETY: the new top belongs to a magazine without slots, so the fast path no longer uses
-        // the array.
+        // SAFETY: the front belongs to this thread. Its new top belongs to a magazine without
+        // slots, so the fast path no longer uses the array.
         unsafe {
             self.front.set_top(self.class, no_slots());
             self.free_array(own);

@@ -6,7 +6,8 @@ use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
 /// Minimum number of idle bytes, without those already purged, that justifies purging a slab from
-/// which blocks were taken since the last scan. In other slabs, one such byte suffices.
+/// which blocks were taken since the last scan. In other slabs, one such byte suffices. In both
+/// cases, if blocks are smaller than this, at least half of the slab's blocks must be idle.
 const WORTH: usize = 16 << 10;
 
 /// Copy of a slab's bitmap in which only the bits of blocks to purge are set.

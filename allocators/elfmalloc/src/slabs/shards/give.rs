@@ -28,8 +28,8 @@ impl<P: Pages> Shards<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if a pointer is not an allocated block. Blocks behind it in the list may
-    /// then not have been given back.
+    /// Returns an error if a pointer is not an allocated block. Other blocks in the list may then
+    /// not have been given back.
     #[inline]
     pub fn give(
         &self,
@@ -72,8 +72,8 @@ impl<P: Pages> Shards<P> {
         let mut index = 0;
         let mut empties = DetachedList::NONE;
         let own = home == Some(bin);
-        // An empty slab stays in a bin whose own thread emptied it: that saves uses of the shared
-        // pool when a thread repeatedly allocates and frees.
+        // If a thread empties a slab of a small class in its own bin, the slab stays there. That
+        // saves uses of the shared pool when a thread repeatedly allocates and frees.
         let keep = own && bin.class.number() < FIRST_SHARED;
         let mut slabs = bin.lock();
         while index < blocks.len() {

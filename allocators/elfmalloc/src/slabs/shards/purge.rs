@@ -97,8 +97,8 @@ impl<P: Pages> Shards<P> {
                 index += 1;
             }
             let start = (first * size).next_multiple_of(page);
-            // The bytes behind the last block are resident, too, if they lie in a huge page. So a
-            // purge of the last block includes them.
+            // The bytes behind the last block may be resident, too, if they lie in a huge page. So
+            // a purge of the last block includes them.
             let end = if index == blocks {
                 Units::of_slab(class).bytes()
             } else {
