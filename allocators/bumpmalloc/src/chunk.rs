@@ -219,8 +219,8 @@ impl Chunk {
         self.remote.0.fetch_add(1, AcqRel) + 1 == MERGED
     }
 
-    /// Returns whether all `allocated` blocks were freed. Once true, this stays true until a
-    /// restart.
+    /// Returns whether all `allocated` blocks were freed. Once true for a retired chunk, this stays
+    /// true until the chunk is restarted or disowned.
     pub fn is_dead(&self, allocated: usize) -> bool {
         // Acquire: pairs with the releases in `count_own_free` and `count_remote_free`.
         self.freed.load(Acquire) + self.remote.0.load(Acquire) == allocated

@@ -27,7 +27,7 @@ pub struct Heap {
     pub retired: Lock<List>,
     /// Whether the thread is on a slow path.
     pub presence: Presence,
-    /// Next heap in the list of all heaps, which includes those of ended threads. Written once,
+    /// Next heap in the registry, which also lists heaps whose thread has ended. Written once,
     /// under the registry's lock.
     pub next: Cell<*mut Heap>,
     /// Next heap in the list of heaps without a thread. The registry's lock guards this link.
