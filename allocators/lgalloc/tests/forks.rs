@@ -1,5 +1,5 @@
-//! Forks while other threads use the allocator. Each test runs in its own process: this program
-//! starts itself again.
+//! Forks of a multithreaded process. Each test runs in its own process: this program starts itself
+//! again.
 
 mod support;
 
