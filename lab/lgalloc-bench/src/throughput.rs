@@ -1,4 +1,4 @@
-//! Throughput of the variants of taking and returning regions.
+//! Throughput of taking and returning regions, and of the operations with which it is compared.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
