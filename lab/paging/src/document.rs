@@ -93,8 +93,8 @@ pub struct DocumentSetting {
     pub limit: Option<Limit>,
     /// Further ways to hold the paging benchmark's working set, in addition to lgalloc.
     pub more: Vec<Holding>,
-    /// Allocators to compare with lgalloc. The throughput benchmark also takes blocks from each of
-    /// them.
+    /// Allocators from which the throughput benchmark also takes blocks, to compare them with
+    /// lgalloc.
     pub rivals: Vec<Holding>,
     /// Whether to try each value of the kernel's setting for huge pages.
     pub set_huge_pages: bool,
