@@ -40,7 +40,7 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     // If the key cannot be armed, the heap is not reused after this thread has ended.
     let _ = EXIT.arm(heap);
     FORK_GATE.register::<Bumpmalloc>();
-    // SAFETY: heaps are never freed.
+    // SAFETY: `take_heap` returned an initialised heap, and heaps are never freed.
     body(unsafe { heap.as_ref() })
 }
 

@@ -13,7 +13,6 @@ const BATCH: usize = 16;
 
 /// Pool of dead chunks and new chunks.
 pub struct Pool {
-    /// Dead chunks.
     dead: List,
     /// First of the new chunks. No code has touched them.
     fresh: Option<NonNull<u8>>,

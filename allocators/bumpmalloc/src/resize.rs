@@ -14,7 +14,8 @@ use crate::large;
 /// `block` is a live block.
 pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
     let header = large::header_of(block);
-    // SAFETY: every live block lies behind a header.
+    // SAFETY: by this function's contract, the block is live, and every live block lies behind a
+    // header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         // Relaxed: a thread that has the block received it after its header was written.
@@ -50,7 +51,8 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
 /// if the result is another block.
 pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let header = large::header_of(block);
-    // SAFETY: every live block lies behind a header.
+    // SAFETY: by this function's contract, the block is live, and every live block lies behind a
+    // header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         // SAFETY: by this function's contract, the block is live, no other thread uses it, and the
@@ -109,7 +111,8 @@ impl Heap {
 /// The calling thread has just allocated `block` with `size` bytes.
 pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
     let header = large::header_of(block);
-    // SAFETY: every live block lies behind a header.
+    // SAFETY: the block was just allocated, by this function's contract, and every live block lies
+    // behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         return 0;
