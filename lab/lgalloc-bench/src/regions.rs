@@ -250,12 +250,10 @@ impl WorkingSet {
         self.vector.as_deref()
     }
 
-    /// Returns the number of pages.
     pub fn pages(&self) -> usize {
         self.regions.len() * PAGES
     }
 
-    /// Returns the regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }

@@ -67,7 +67,7 @@ fn the_failure_of_one_thread_is_told() {
     assert_eq!(ended.expect_err("it fails"), Some("no memory"));
 }
 
-/// The time per operation must not include the clock.
+/// Batches must run, and the time per operation must include the whole operation.
 #[test]
 fn batches_leave_out_the_clock() {
     let sleep = Duration::from_millis(2);
