@@ -18,7 +18,7 @@ pub struct Form {
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
     /// Time limit, counted from the start of the lab and including the time before an interruption.
-    /// A round that would exceed it does not begin.
+    /// A round that would exceed it does not begin, except the first round.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use crate::{claims, experiments, targets};
 
-    /// Returns the document's cells. With `set_huge_pages`, the huge-page cells run under every
-    /// setting.
+    /// Returns the document's cells. If `set_huge_pages` is true, the huge-page cells run under
+    /// every setting.
     fn cells(parts: &[Experiment], set_huge_pages: bool) -> Vec<Cell> {
         let setting = DocumentSetting {
             set_huge_pages,
