@@ -28,7 +28,6 @@ pub(crate) struct Words {
     pub(crate) workload: String,
     /// Parameters of the workload, as on the command line.
     pub(crate) rest: Vec<String>,
-    /// Heap on which the workload runs.
     pub(crate) heap: HeapName,
     /// Number of pairs of runs for `--cost`.
     pub(crate) pairs: Option<usize>,
