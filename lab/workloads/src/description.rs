@@ -3,7 +3,7 @@
 
 use crate::Refusal;
 
-/// A parameter of a workload: a whole number.
+/// Parameter of a workload, a whole number.
 #[derive(Debug)]
 pub struct Parameter {
     /// Name of the parameter in `name=value`.
@@ -106,7 +106,7 @@ impl Preset {
     }
 }
 
-/// Figure that a workload reports in addition to the figures of every race.
+/// Figure that a workload can report.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
     /// Name of the figure in the report. It ends in the figure's unit, if there is one.
@@ -170,13 +170,13 @@ pub struct Description {
     pub summary: &'static str,
     /// Program that the workload models.
     pub models: &'static str,
-    /// Author of the workload, and the document that describes it.
+    /// Author of the workload, and the document that describes it, if any.
     pub origin: &'static str,
     /// Definition of one operation, and meaning of the figures.
     pub meaning: &'static str,
     /// Questions that the workload does not answer.
     pub silence: &'static str,
-    /// Parameters of the workload, in the order of the document that describes it.
+    /// Parameters of the workload, in the order in which numbers on the command line set them.
     pub parameters: &'static [Parameter],
     /// Presets of the workload. The first one runs if none is named.
     pub presets: &'static [Preset],

@@ -129,8 +129,8 @@ impl Team {
     }
 }
 
-/// Stops the team when the thread that holds it panics, so that no other thread waits for the
-/// panicked one.
+/// Guard that stops the team when its thread panics, so that no other thread waits for the panicked
+/// one.
 struct StopOnPanic<'a>(&'a Team);
 
 impl Drop for StopOnPanic<'_> {

@@ -69,7 +69,7 @@ fn of_the_third_burst_one_block_in_each_run_survives_the_activity() {
         assert_eq!(survived.iter().filter(|one| **one).count(), 1);
         places.extend(survived.iter().position(|one| *one));
     }
-    // The surviving block is drawn at random, so every position within a run occurs.
+    // The surviving block is drawn at random. With this seed, every position within a run occurs.
     assert_eq!(places.len(), 8);
 }
 

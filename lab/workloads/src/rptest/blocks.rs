@@ -7,7 +7,7 @@ use crate::caller::{Caller, Tally};
 use crate::random::{Random, mix};
 use crate::{Failure, Heap, Parameter, Parameters, contents};
 
-/// Whether blocks are allocated with an alignment.
+/// Alignment of the blocks.
 pub(crate) const ALIGN: Parameter = Parameter {
     name: "align",
     meaning: "0: malloc, without an alignment; 8 or 16: every block has this alignment \

@@ -161,7 +161,6 @@ impl Post {
         self.bytes
     }
 
-    /// Sends a parcel.
     pub(crate) fn send(&self, receiver: usize, parcel: Box<Parcel>) {
         self.inboxes[receiver].0.push(parcel);
     }

@@ -1,4 +1,5 @@
-//! Heaps with one fault each.
+//! Runs on heaps with one fault each. The workloads must detect the fault, except that malloctest
+//! without `touch=1` detects only the lack of memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
