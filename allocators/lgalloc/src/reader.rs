@@ -34,8 +34,8 @@ impl Pattern<'_> {
         }
     }
 
-    /// Returns the index of the element that is read at `step`, which is below `len`; `None` on
-    /// overflow.
+    /// Returns the index of the element that is read at `step`; `None` on overflow. `step` is below
+    /// `len`.
     fn at(&self, step: usize) -> Option<usize> {
         match self {
             Self::Sequential(range) => range.start.checked_add(step),

@@ -171,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7).
+    /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7 and later).
     fn kernel_moves() -> bool {
         let (from, to) = (reserve(1), reserve(1));
         // SAFETY: both ranges are reserved, and only this test uses them.

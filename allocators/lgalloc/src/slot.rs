@@ -7,18 +7,19 @@
 //! and its compare-exchange, the thief still takes a free region.
 //!
 //! An atomic exchange costs more than the rest of an allocation, and most caches never meet a
-//! thief. So the owner uses plain stores until the first theft. It first stores the word that it is
-//! about to take to `taking`, as an announcement. Then it checks `wanted`, and stores zero to the
-//! place if `wanted` is false. A thief does the opposite: it sets `wanted`, then checks `taking`,
-//! and skips the announced word. Between the two steps, each side executes one half of a fence, so
-//! that at least one sees the other: the owner sees that it must use atomic exchanges, or the thief
-//! sees the announced word. The thief's half is a system call. A thief that finds no announced word
-//! sets `shared`, and further thieves skip the call. From then on, the owner and all later owners
-//! of the slot use atomic exchanges, because a thief may come at any time.
+//! thief. So the owner uses plain stores until the first theft. It first announces the word that it
+//! is about to take, by storing the word to `taking`. Then it checks `wanted`, and stores zero to
+//! the place if `wanted` is false. A thief does the opposite: it sets `wanted`, then checks
+//! `taking`, and skips the announced word. Between the two steps, each side executes one half of a
+//! fence, so that at least one sees the other: the owner sees that it must use atomic exchanges, or
+//! the thief sees the announced word. The thief's half is a system call. A thief that finds no
+//! announced word sets `shared`, and further thieves skip the call. From then on, the owner and all
+//! later owners of the slot use atomic exchanges, because a thief may come at any time.
 //!
 //! A slot borrows from the cap on dirty memory. Its *lease* is the number of borrowed bytes. The
 //! lease covers the regions in the slot and room for more: the owner checks the lease before it
-//! fills a place. [`Slot::revoke`] takes back the unused part.
+//! fills a place. [`Slot::revoke`] takes back the unused part. A region that the owner pushes
+//! during a revocation may stay uncovered until the owner's next free on the slow path.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
