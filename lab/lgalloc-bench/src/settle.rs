@@ -1,5 +1,5 @@
-//! Detection of the end of the warm-up. The first evictions write pages to swap and cost more than
-//! later ones.
+//! Detection of the end of the warm-up, in which the first evictions write pages to swap and cost
+//! more than later ones.
 
 use std::time::{Duration, Instant};
 
