@@ -43,7 +43,7 @@ pub enum Error {
         /// Suggested fix.
         fix: &'static str,
     },
-    /// The user pressed Ctrl-C.
+    /// The user interrupted, for example by Ctrl-C.
     #[error("interrupted")]
     Interrupted,
 }
