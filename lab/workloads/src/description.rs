@@ -183,7 +183,7 @@ pub struct Description {
     /// All figures that the workload can report. A run may lack some of them.
     pub figures: &'static [FigureText],
     /// Further conditions on the parameters, such as a minimum size that does not exceed the
-    /// maximum. The text states in one line what is wrong.
+    /// maximum. The error text describes the violation in one line.
     pub check: fn(&Parameters) -> Result<(), String>,
     /// Approximate peak memory of a run in bytes: blocks as requested, and the workload's own
     /// arrays. Saturates on overflow.
@@ -315,8 +315,8 @@ impl Parameters {
     /// Replaces the value of one parameter.
     ///
     /// # Errors
-    /// Returns an error if there is no such parameter, the value is out of range, or it contradicts
-    /// other values.
+    /// Returns an error if there is no such parameter, or if the value is out of range or
+    /// contradicts other values.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
         let word = format!("{name}={value}");
         let (place, value) = self.place_and_value(0, &word)?;

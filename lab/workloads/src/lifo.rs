@@ -34,7 +34,7 @@ struct Node {
     next_batch: *mut Node,
 }
 
-/// One thread's free blocks of one size.
+/// One thread's free blocks of one size class.
 #[derive(Clone, Copy)]
 struct List {
     /// The block that was freed last.
@@ -204,8 +204,8 @@ fn batch_of(class: usize) -> usize {
 }
 
 impl Cache {
-    /// Takes a free block from this thread's list, or from a batch that was put aside. Returns null
-    /// if there is none.
+    /// Takes a free block from this thread's list, or else from this thread's spare batch or a
+    /// batch that another thread has passed on. Returns null if there is none.
     #[inline]
     fn take(&mut self, class: usize, shared: &Shared) -> *mut Node {
         let list = &mut self.lists[class];
@@ -287,7 +287,8 @@ impl List {
         if batch.is_null() {
             return;
         }
-        // Relaxed: the head is only compared; `compare_exchange` decides.
+        // Relaxed: the head's target is not read here, and the exchange below checks that the head
+        // is still current.
         let mut first = batches.load(Ordering::Relaxed);
         loop {
             // SAFETY: the batch belongs to this thread until the exchange succeeds.

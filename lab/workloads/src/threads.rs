@@ -109,7 +109,7 @@ impl Team {
     /// Returns [`Halt::Stopped`] if another thread has failed.
     #[inline]
     pub(crate) fn go_on(&self) -> Result<(), Halt> {
-        // Relaxed: it does not matter whether a thread sees the flag now or a round later.
+        // Relaxed: it does not matter whether a thread sees the flag now or at a later call.
         match self.stopped.load(Ordering::Relaxed) {
             true => Err(Halt::Stopped),
             false => Ok(()),

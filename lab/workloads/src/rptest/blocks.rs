@@ -18,7 +18,7 @@ pub(crate) const ALIGN: Parameter = Parameter {
     most: 16,
 };
 
-/// Whether whole blocks are made resident.
+/// Whether every page of each block is written.
 pub(crate) const TOUCH: Parameter = Parameter {
     name: "touch",
     meaning: "1: write to every page of every block, so that resident memory can be compared with \
@@ -37,7 +37,7 @@ pub(crate) fn check_align(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Share that stands for a whole block.
+/// Value of [`Kind::written`] that stands for a whole block.
 const WHOLE: u64 = 1 << 16;
 
 /// Properties of the blocks of all threads.
