@@ -17,8 +17,9 @@ pub struct Form {
     pub rounds: u32,
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit, counted from the start of the lab and including the time before an interruption.
-    /// A round that would exceed it does not begin, except the first round.
+    /// Time limit of the whole lab. After an interruption, the time before it counts too. A round
+    /// that is expected to exceed the limit does not begin, except the first round and an
+    /// interrupted one.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
