@@ -40,7 +40,7 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     // If the key cannot be armed, the heap is not reused after this thread has ended.
     let _ = EXIT.arm(heap);
     FORK_GATE.register::<Bumpmalloc>();
-    // SAFETY: heaps are never freed.
+    // SAFETY: `take_heap` returned an initialised heap, and heaps are never freed.
     body(unsafe { heap.as_ref() })
 }
 
@@ -73,7 +73,8 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the heap belongs to the calling thread, or is the locked heap of ended threads.
+        // SAFETY: `with_heap` passes the calling thread's own heap, which is not static, or the
+        // locked heap of ended threads.
         with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
     }
 
@@ -116,14 +117,16 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
-        // SAFETY: `block` is not null here, so it is a live block that the caller no longer uses.
-        // The heap is the calling thread's.
+        // SAFETY: by this function's contract, a block that is not null is live, and the caller no
+        // longer uses it. `current` returned this heap in the calling thread.
         block.is_null() || unsafe { current().free_own(block) }
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
         let header = large::header_of(block);
-        // SAFETY: every live block lies behind a header, and the caller no longer uses the block.
+        // SAFETY: every live block lies behind a header. By this function's contract, the block is
+        // live, and the caller no longer uses it. `large::free` gets only headers of blocks with
+        // their own mapping.
         unsafe {
             if large::is_mapped(header.as_ref()) {
                 large::free(header);
@@ -179,9 +182,9 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn free_locks_in_child() {
-        // SAFETY: this thread is the only one, and no other thread was on a slow path when the
-        // process forked. This thread has a guard only if a signal handler forked in the middle of
-        // a slow path.
+        // SAFETY: this runs in the child of a fork, where this thread is the only one. The fork
+        // gate kept every other thread off slow paths when the process forked. This thread has no
+        // guard, unless a signal handler forked in the middle of a slow path.
         unsafe { threads::free_locks() };
     }
 

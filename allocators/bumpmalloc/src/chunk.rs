@@ -10,10 +10,10 @@
 //! in total. The other bytes of the first 16 KiB have no marks and are never touched.
 //!
 //! The mark of a block's last 16 bytes is set and shows where the block ends. So a block needs no
-//! word for its size, and a block that is never touched costs no memory. While the chunk has live
-//! blocks, only the thread that allocates in it writes marks. A block's mark is set before the
-//! block is handed out, and stays set until the block is resized, so every thread that receives the
-//! block sees it.
+//! word for its size, and its pages stay untouched until the program writes to them. While the
+//! chunk has live blocks, only the thread that allocates in it writes marks. A block's mark is set
+//! before the block is handed out, and stays set until the block is resized, so every thread that
+//! receives the block sees it.
 //!
 //! The owner counts its allocations in its heap and its frees in `freed`, with loads and stores
 //! instead of read-modify-writes, because it is the only writer. All other threads count their
@@ -35,9 +35,9 @@ use heapdrome_malloc_abi::MIN_ALIGNMENT;
 
 /// Size and alignment of a chunk.
 pub const SIZE: usize = 1 << 20;
-/// Number of bytes for each mark.
+/// Number of bytes that one mark covers.
 pub const GRANULE: usize = MIN_ALIGNMENT;
-/// Binary logarithm of the number of bytes for each word of marks.
+/// Binary logarithm of the number of bytes that one word of marks covers.
 pub const WORD_SHIFT: u32 = 10;
 /// Number of words of marks for a whole chunk.
 const WORDS: usize = SIZE >> WORD_SHIFT;
@@ -101,8 +101,8 @@ pub fn of(block: *mut u8) -> *mut Chunk {
         .cast()
 }
 
-/// Returns the base of a chunk's marks. The word of marks for an address lies at this base plus the
-/// address shifted right by `WORD_SHIFT`, in words.
+/// Returns the base of a chunk's marks. An address, shifted right by `WORD_SHIFT`, is the index
+/// from this base of the word that holds the address's mark.
 pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
     // The header is as long as the marks that it replaces, so the words of marks count from the
     // start of the chunk.
@@ -219,8 +219,8 @@ impl Chunk {
         self.remote.0.fetch_add(1, AcqRel) + 1 == MERGED
     }
 
-    /// Returns whether all `allocated` blocks were freed. Once true, this stays true until a
-    /// restart.
+    /// Returns whether all `allocated` blocks were freed. Once true for a retired chunk, this stays
+    /// true until the chunk is restarted or disowned.
     pub fn is_dead(&self, allocated: usize) -> bool {
         // Acquire: pairs with the releases in `count_own_free` and `count_remote_free`.
         self.freed.load(Acquire) + self.remote.0.load(Acquire) == allocated

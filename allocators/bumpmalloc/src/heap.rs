@@ -9,7 +9,7 @@ use heapdrome_pages::Lock;
 
 use crate::chunk::{self, Chunk, GRANULE, List};
 
-/// Allocation state of one thread.
+/// Allocation state of one thread. Several threads share a static heap.
 #[repr(C, align(64))]
 pub struct Heap {
     /// Address of the next block.
@@ -27,7 +27,7 @@ pub struct Heap {
     pub retired: Lock<List>,
     /// Whether the thread is on a slow path.
     pub presence: Presence,
-    /// Next heap in the list of all heaps, which includes those of ended threads. Written once,
+    /// Next heap in the registry, which also lists heaps whose thread has ended. Written once,
     /// under the registry's lock.
     pub next: Cell<*mut Heap>,
     /// Next heap in the list of heaps without a thread. The registry's lock guards this link.
@@ -100,8 +100,9 @@ impl Heap {
         }
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
-        // SAFETY: the block fits below the limit, so it lies in the heap's chunk, which belongs to
-        // this thread or to the locked heap of ended threads.
+        // SAFETY: the block fits below the limit, so it lies behind offset `FIRST` of the heap's
+        // chunk, in which this thread allocates. `marks` is the base of the chunk's marks. No block
+        // is at address zero.
         unsafe {
             chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))

@@ -61,10 +61,10 @@ fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// `header` belongs to the calling thread.
+/// `header` points to a mapped header that belongs to the calling thread.
 unsafe fn describe(header: NonNull<Chunk>, mapped: usize, size: usize) {
-    // SAFETY: the header belongs to the calling thread. Relaxed: other threads access it only after
-    // they have received the block.
+    // SAFETY: by this function's contract, the header is mapped and belongs to the calling thread.
+    // Relaxed: other threads access it only after they have received the block.
     unsafe {
         let header = header.as_ref();
         header.touched.store(mapped, Relaxed);
@@ -119,7 +119,8 @@ pub unsafe fn resize(
         header
     } else {
         // SAFETY: the mapping begins at the header, and is `mapped` bytes long. By this function's
-        // contract, no other thread uses it.
+        // contract, no other thread uses it, and the caller does not use the old block again if it
+        // moves.
         unsafe { remap(header, mapped, needed)? }
     };
     count(needed.wrapping_sub(mapped), 0);
@@ -138,7 +139,8 @@ pub unsafe fn resize(
 /// the old mapping again if it moves.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
     // SAFETY: by this function's contract, the header begins a mapping of `mapped` bytes, which no
-    // other thread uses.
+    // other thread uses. `needed` is a multiple of the page size and not zero. The bytes that a
+    // shrink releases lie behind the block's new end.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {
         return Some(same.cast());
     }

@@ -13,7 +13,6 @@ const BATCH: usize = 16;
 
 /// Pool of dead chunks and new chunks.
 pub struct Pool {
-    /// Dead chunks.
     dead: List,
     /// First of the new chunks. No code has touched them.
     fresh: Option<NonNull<u8>>,
@@ -36,7 +35,7 @@ impl Pool {
         }
     }
 
-    /// Takes a dead chunk from the pool, or a new chunk if the pool has none. The caller must
+    /// Takes a dead chunk from the pool, or a new chunk if there is no dead one. The caller must
     /// restart the chunk.
     pub fn take(&mut self) -> Option<NonNull<Chunk>> {
         self.dead.pop().or_else(|| self.take_fresh())
@@ -93,8 +92,8 @@ impl Pool {
     /// released.
     pub fn release(&mut self) -> bool {
         let before = self.waiting();
-        // If the system refuses to release a chunk, because that would split a mapping, the chunk
-        // stays in the pool.
+        // If the system refuses to release a chunk, for example because that would split a mapping,
+        // the chunk stays in the pool.
         for _ in 0..self.dead.length() {
             let Some(chunk) = self.dead.pop() else { break };
             // SAFETY: the chunk is dead and was removed from the list, so no other thread uses it.

@@ -45,7 +45,8 @@ impl Heap {
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
         // SAFETY: by this function's contract, the heap belongs to the calling thread or is locked.
-        // The chunk that was found is dead or new, and belongs only to this thread.
+        // The chunk that was found is dead or new, belongs only to this thread, and is restarted
+        // before it is installed.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());

@@ -14,7 +14,8 @@ use crate::large;
 /// `block` is a live block.
 pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
     let header = large::header_of(block);
-    // SAFETY: every live block lies behind a header.
+    // SAFETY: by this function's contract, the block is live, and every live block lies behind a
+    // header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         // Relaxed: a thread that has the block received it after its header was written.
@@ -50,12 +51,13 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
 /// if the result is another block.
 pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let header = large::header_of(block);
-    // SAFETY: every live block lies behind a header.
+    // SAFETY: by this function's contract, the block is live, and every live block lies behind a
+    // header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         // SAFETY: by this function's contract, the block is live, no other thread uses it, and the
-        // caller does not use it again if it moves. It has its own mapping, which it keeps when it
-        // shrinks.
+        // caller does not use it again if it moves. It has its own mapping. If the resize fails,
+        // the block is unchanged.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))
@@ -67,8 +69,9 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
     let heap = current();
     let last = core::ptr::eq(heap.chunk.get(), header.as_ptr()) && heap.cursor.get() == end;
     if last && size <= heap.limit.get() - start {
-        // SAFETY: the block is the last one in the calling thread's chunk, and its new end lies in
-        // the chunk.
+        // SAFETY: `heap` belongs to the calling thread, `chunk` is its chunk, and `end` is its
+        // cursor. The new end is a multiple of `GRANULE`, above the block's start and not above the
+        // heap's limit.
         unsafe { heap.move_end(chunk, end, start + size.max(1).next_multiple_of(GRANULE)) };
         return Some(block);
     }
@@ -83,8 +86,9 @@ impl Heap {
     /// The heap belongs to the calling thread, `chunk` is its chunk, and `end` is its cursor.
     /// `new_end` is a multiple of [`GRANULE`] in the chunk, above the start of the last block.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
-        // SAFETY: both granules belong to the last block of the heap's chunk, before or after its
-        // end moves, and the calling thread allocates in this chunk.
+        // SAFETY: `self.marks` is the base of this chunk's marks, and the calling thread allocates
+        // in the chunk. Both granules belong to the chunk's last block, before or after its end
+        // moves, so they lie behind offset `FIRST`.
         unsafe {
             chunk::unmark(self.marks.get(), end - 1);
             chunk::mark(self.marks.get(), new_end - 1);
@@ -107,7 +111,8 @@ impl Heap {
 /// The calling thread has just allocated `block` with `size` bytes.
 pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
     let header = large::header_of(block);
-    // SAFETY: every live block lies behind a header.
+    // SAFETY: the block was just allocated, by this function's contract, and every live block lies
+    // behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         return 0;

@@ -9,11 +9,12 @@ use crate::heap::{Heap, current};
 use crate::pool::POOL;
 
 /// Lock of [`HEAP_OF_ENDED`], the heap of ending threads that still allocate in late destructors.
-/// Any thread may use that heap under this lock. Its chunks have no owner.
+/// Such a thread allocates from that heap only while it holds this lock. The heap's chunks have no
+/// owner.
 static ENDED_THREADS: Lock<()> = Lock::new(());
 static HEAP_OF_ENDED: Heap = Heap::new();
 
-/// All heaps, the heaps without a thread, and memory for new heaps.
+/// Heaps of threads, heaps without a thread, and memory for new heaps.
 struct Registry {
     first: *mut Heap,
     /// Heaps whose thread has ended.
@@ -65,7 +66,8 @@ impl Registry {
     /// Returns a heap without a chunk or thread: an unused one, or a new one.
     fn take(&mut self) -> Option<NonNull<Heap>> {
         if let Some(heap) = NonNull::new(self.free) {
-            // SAFETY: heaps are never freed, and this lock guards the link.
+            // SAFETY: heaps are never freed, and the registry's lock, which the caller holds,
+            // guards the link.
             self.free = unsafe { heap.as_ref() }.next_free.replace(null_mut());
             return Some(heap);
         }
@@ -112,7 +114,8 @@ impl Registry {
     }
 }
 
-/// Removes and returns a dead chunk from any heap, if there is one.
+/// Removes and returns a dead chunk from the full chunks of any heap in the registry, if there is
+/// one.
 pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     REGISTRY.lock().find(|heap| {
         let mut retired = heap.retired.lock();
@@ -147,8 +150,8 @@ fn collect() {
 ///
 /// No thread uses the heap, and it is not in the list of free heaps.
 pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
-    // SAFETY: no thread uses the heap, by this function's contract, so this function has exclusive
-    // access.
+    // SAFETY: no thread uses the heap, by this function's contract, so it belongs to this thread
+    // for now, which does not allocate or free through it. The registry's lock guards `next_free`.
     unsafe {
         give_up_chunks(heap.as_ref());
         let mut registry = REGISTRY.lock();
@@ -163,8 +166,8 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
 ///
 /// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the heap belongs to the calling thread, by this function's contract, and the
-    // uninstalled chunk is retired and in no list.
+    // SAFETY: by this function's contract, the heap belongs to the calling thread, which no longer
+    // frees through it. The uninstalled chunk is retired and in no list.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);

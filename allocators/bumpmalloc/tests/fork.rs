@@ -18,7 +18,7 @@ const NO_MEMORY: c_int = 1;
 const GREW: c_int = 2;
 const OVERWRITTEN: c_int = 3;
 
-/// Blocks filled with ones, which one thread allocates and another frees.
+/// Blocks whose bytes are all 1. One thread allocates them, and another frees them.
 struct Blocks(Vec<*mut c_void>);
 
 // SAFETY: only the thread that owns this value uses the blocks.

@@ -105,7 +105,8 @@ impl Area {
     }
 
     /// Extends a block of class `class` in place to class `wanted`, by taking its right neighbours.
-    /// Returns false, without any change, if they are not all free.
+    /// Returns false, without any change, if the neighbours are not all free, or if the block
+    /// begins no block of class `wanted` in its area.
     fn extend(&mut self, start: usize, class: usize, wanted: usize) -> bool {
         if wanted > self.class {
             return false;

@@ -1,4 +1,5 @@
-//! Tests of the buddy allocator over a simulated system.
+//! Tests of size classes, and of the buddy allocator over a simulated system and over one with a
+//! limit.
 
 use std::vec::Vec;
 
@@ -116,8 +117,8 @@ fn areas_that_are_free_leave_but_for_one_of_ordinary_size() {
     assert_eq!(buddy.reserved().0, 1);
 }
 
-/// System that counts every writable byte against a limit, as with `vm.overcommit_memory=2`,
-/// whether `MAP_NORESERVE` is set or not.
+/// System that counts every reserved byte against a limit, as Linux counts writable bytes with
+/// `vm.overcommit_memory=2`, even with `MAP_NORESERVE`.
 struct Strict {
     committed: AtomicUsize,
     refused: AtomicUsize,

@@ -27,7 +27,8 @@ pub struct HeapdromeRegion {
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
     // SAFETY: this interface returned the region, by this function's contract. Each call drops its
-    // handle. Calls that run at the same time only prefetch or purge.
+    // handle. Calls for one region that run at the same time only prefetch or purge, because the
+    // contracts of all other calls exclude any use of the region.
     Some(unsafe { Handle::from_parts(start, region.bytes) })
 }
 

@@ -1,4 +1,5 @@
-//! Count of dirty bytes, which the cap limits. Caches borrow bytes from the cap in advance.
+//! Count of the bytes that the cap on dirty memory limits: dirty bytes, and bytes that caches have
+//! borrowed in advance.
 
 use core::sync::atomic::Ordering::Relaxed;
 

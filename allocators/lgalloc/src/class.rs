@@ -1,6 +1,6 @@
 //! Size classes: powers of two, counted in units of 2 MiB.
 
-/// Size of the smallest region, and alignment of every region.
+/// Size of the regions of the smallest class, and alignment of every region.
 pub const UNIT: usize = 1 << 21;
 /// Number of size classes: 2 MiB to 64 GiB, or to 512 MiB on 32-bit systems.
 pub const CLASSES: usize = if usize::BITS == 64 { 16 } else { 9 };

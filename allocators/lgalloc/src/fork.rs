@@ -1,5 +1,5 @@
 //! Fork handlers. They hold the pool's locks during a fork. In the child, they remove the owners of
-//! the other threads' caches, and recount the held bytes.
+//! the other threads' caches, and recount the bytes that count against the cap.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

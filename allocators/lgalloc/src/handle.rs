@@ -85,7 +85,7 @@ pub fn nothing<T>() -> (NonNull<T>, usize) {
 /// # Errors
 ///
 /// [`AllocError`] if no class is large enough, if `T` is aligned to more than 2 MiB, or if the
-/// system refuses.
+/// system refuses the memory.
 #[inline]
 pub fn allocate<T>(capacity: usize) -> Result<(NonNull<T>, usize, Handle), AllocError> {
     let Some(class) = class_for::<T>(capacity)? else {

@@ -48,8 +48,8 @@ pub fn swapped_stretches(
     })
 }
 
-/// Reader of `/proc/self/pagemap`, which opens the file when it is first needed. Create one for
-/// each use: after a fork, an open file would still describe the parent.
+/// Reader of `/proc/self/pagemap`. Opens the file when it is first needed. Create a reader for each
+/// use: after a fork, an open file would still describe the parent.
 #[derive(Default)]
 pub struct PageMap {
     file: Option<std::fs::File>,

@@ -17,7 +17,7 @@ fn take_clean(class: SizeClass) -> Option<usize> {
 }
 
 /// Takes a region of a class from the dirty table, from any thread's cache, or from clean address
-/// space. The flag is true if the region is dirty. Returns `None` if the system refuses.
+/// space. The returned flag is true if the region is dirty. Returns `None` if the system refuses.
 pub fn take(class: SizeClass) -> Option<(Region, bool)> {
     if let Some(found) = SHARED.take(class) {
         return Some((found, true));

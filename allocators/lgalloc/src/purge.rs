@@ -28,8 +28,8 @@ pub fn purge(start: usize, size: usize) -> bool {
     purged
 }
 
-/// Drops the contents of every part of a region that is at least partly in swap, and keeps the
-/// other parts. [`swapped_stretches`] defines the parts.
+/// Drops the contents of the parts of a region that [`swapped_stretches`] reports as swapped, and
+/// keeps the other parts.
 pub fn freshen(start: usize, class: SizeClass) {
     let mut map = PageMap::default();
     let dropped = drop_swapped(start, class, |stretch| map.has_swapped(stretch));

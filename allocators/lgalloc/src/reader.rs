@@ -34,8 +34,8 @@ impl Pattern<'_> {
         }
     }
 
-    /// Returns the index of the element that is read at `step`, which is below `len`; `None` on
-    /// overflow.
+    /// Returns the index of the element that is read at `step`; `None` on overflow. `step` is below
+    /// `len`.
     fn at(&self, step: usize) -> Option<usize> {
         match self {
             Self::Sequential(range) => range.start.checked_add(step),
@@ -58,14 +58,14 @@ pub struct Reader<'a, T> {
     step: usize,
     /// Number of steps whose elements were requested.
     asked: usize,
-    /// Index of the last prefetched page, counted from the vector's start.
+    /// Page of the last element of the last prefetched run, counted from the vector's start.
     last_page: Option<usize>,
     refusal: Option<RangeError>,
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// Creates a reader that prefetches `batch` elements at a time, at least one. It always
-    /// prefetches at least one batch ahead of the element that it reads.
+    /// Creates a reader that prefetches `batch` elements at a time, at least one. Until the pattern
+    /// ends, it prefetches at least one batch ahead of the element that it reads.
     ///
     /// # Errors
     ///

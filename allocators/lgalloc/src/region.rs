@@ -18,7 +18,6 @@ impl Region {
         Self(start | ((now >> STEP_SHIFT) as usize & (UNIT - 1)))
     }
 
-    /// Returns the start of the region.
     #[inline]
     pub const fn start(self) -> usize {
         self.0 & !(UNIT - 1)

@@ -38,7 +38,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
         MOVED_BYTES.fetch_add(size, Relaxed);
     } else if size > UNIT {
         let half = size / 2;
-        // SAFETY: both halves lie in the ranges, which this function's contract covers.
+        // SAFETY: both halves lie in the ranges that this function's contract covers. `size` is
+        // above 2 MiB, so each half is 2 MiB times a power of two, too.
         unsafe {
             relocate(from, to, half);
             relocate(from.add(half), to.add(half), half);
@@ -170,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7).
+    /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7 and later).
     fn kernel_moves() -> bool {
         let (from, to) = (reserve(1), reserve(1));
         // SAFETY: both ranges are reserved, and only this test uses them.

@@ -115,7 +115,8 @@ impl<P: Policy> Shared<P> {
     }
 
     /// Lends a slot room for one more region. Returns false if the budget, the cap or the slot has
-    /// no room, or if the lease or the settings change at the same time. Only the owner calls this.
+    /// no room, if the lease changes at the same time, or if the budget or the cap is lowered. Only
+    /// the owner calls this.
     fn lend(&self, slot: &Slot, class: SizeClass) -> bool {
         let (budget, most) = (self.policy.budget(), self.policy.most());
         if !slot.borrow(class, budget, &self.cap, most) {

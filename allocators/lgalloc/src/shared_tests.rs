@@ -48,7 +48,7 @@ impl Shared<Rules> {
         core::mem::take(&mut *self.policy.cleaned.lock().expect("no test fails meanwhile"))
     }
 
-    /// Frees 2 MiB as the owner of a slot does.
+    /// Frees 2 MiB on the slow path of a slot's owner.
     fn free(&self, slot: &Slot, unit: usize, time: u64) {
         self.put_by_owner(slot, Region::new(unit * UNIT, time), TWO);
     }

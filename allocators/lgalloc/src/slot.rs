@@ -1,23 +1,25 @@
 //! Cache of one thread.
 //!
-//! Every place of a cache is one word. Only the owner fills an empty place. Any thread may take a
-//! word by an atomic exchange with zero. The word identifies the region, and the thread that took
-//! the word owns the region. So it is harmless if the same word was taken and put back in between
-//! (ABA).
+//! Every place of a cache is one word, which identifies a region, or zero. Only the owner fills an
+//! empty place. Any thread may take a word: the owner by a plain store of zero or an atomic
+//! exchange with zero, another thread by a compare-exchange with zero. The thread that took the
+//! word owns the region. ABA is harmless: if the word is taken and put back between a thief's load
+//! and its compare-exchange, the thief still takes a free region.
 //!
 //! An atomic exchange costs more than the rest of an allocation, and most caches never meet a
-//! thief. So the owner uses plain stores until the first theft: it announces the word that it is
-//! about to take in `taking`, then checks `wanted`, and stores zero to the place if `wanted` is
-//! false. A thief does the opposite: it sets `wanted`, then checks `taking`, and skips the
-//! announced word. Between the two steps each side executes one half of a fence, so that at least
-//! one sees the other: the owner sees that it must use atomic exchanges, or the thief sees the
-//! announced word. The thief's half is a system call. A thief that finds no announced word sets
-//! `shared`, and further thieves skip the call. From then on, the owner and all later owners of the
-//! slot use atomic exchanges, because a thief may come at any time.
+//! thief. So the owner uses plain stores until the first theft. It first announces the word that it
+//! is about to take, by storing the word to `taking`. Then it checks `wanted`, and stores zero to
+//! the place if `wanted` is false. A thief does the opposite: it sets `wanted`, then checks
+//! `taking`, and skips the announced word. Between the two steps, each side executes one half of a
+//! fence, so that at least one sees the other: the owner sees that it must use atomic exchanges, or
+//! the thief sees the announced word. The thief's half is a system call. A thief that finds no
+//! announced word sets `shared`, and further thieves skip the call. From then on, the owner and all
+//! later owners of the slot use atomic exchanges, because a thief may come at any time.
 //!
 //! A slot borrows from the cap on dirty memory. Its *lease* is the number of borrowed bytes. The
 //! lease covers the regions in the slot and room for more: the owner checks the lease before it
-//! fills a place. [`Slot::revoke`] takes back the unused part.
+//! fills a place. [`Slot::revoke`] takes back the unused part. A region that the owner pushes
+//! during a revocation may stay uncovered until the owner's next free on the slow path.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -93,14 +95,15 @@ pub struct Slot {
     /// Bytes that this slot has borrowed from the cap on dirty memory. Only the owner borrows; any
     /// thread may revoke the lease.
     pub(crate) lease: AtomicUsize,
-    /// Word that the owner is taking without an atomic exchange, or zero. Only the owner writes it.
+    /// Word that the owner is taking without an atomic exchange, or zero. Only the owner writes it,
+    /// except that the child of a fork resets it.
     pub(crate) taking: AtomicUsize,
     /// Whether the owner must use atomic exchanges: a thief has come, or the system has no fence
     /// for thieves. Never reset.
     pub(crate) wanted: AtomicBool,
     /// Whether the owner is known to use atomic exchanges. Never reset.
     pub(crate) shared: AtomicBool,
-    /// Whether regions were stolen since the last call of [`settle`](Self::settle).
+    /// Whether regions may have been stolen since the last call of [`settle`](Self::settle).
     pub(crate) robbed: AtomicBool,
     pub(crate) stacks: [Stack; CLASSES],
     pub counters: [Counters; CLASSES],
@@ -212,8 +215,8 @@ impl Slot {
         given > 0
     }
 
-    /// Recounts the regions after thefts. Returns false if none was stolen since the last call.
-    /// Only the owner calls this.
+    /// Recounts the regions if any may have been stolen since the last call. Returns whether it
+    /// did. Only the owner calls this.
     pub fn settle(&self) -> bool {
         // Acquire: pairs with the release in `steal_if`, so that this thread sees the thief's place
         // as empty.
@@ -406,7 +409,8 @@ impl Slot {
         self.robbed.store(true, Relaxed);
     }
 
-    /// Returns whether the slot has an owner, which then returns the unused lease.
+    /// Returns whether the slot has an owner. An owner returns an unused lease itself when it
+    /// leaves.
     pub fn is_owned(&self) -> bool {
         // Acquire: pairs with the release in `leave`, so that this thread sees the places as the
         // last owner left them.

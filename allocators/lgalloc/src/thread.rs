@@ -27,9 +27,9 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Takes the region `found`, which has been free for a long time, or a region of the table that was
-/// freed later. If `found` is `None`, takes a region from the shared pool, or from another thread's
-/// cache. Drops the parts of an old region that are in swap.
+/// Takes the region `found`, which has been free for longer than the staleness threshold, or a
+/// region of the table that was freed later. If `found` is `None`, takes a region from the shared
+/// pool, or from another thread's cache. Drops the parts of an old region that are in swap.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {

@@ -50,7 +50,7 @@ impl<T> LargeVec<T> {
         })
     }
 
-    /// Returns the number of elements that fit without a new region.
+    /// Returns the number of elements that fit without growing the region.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity

@@ -1,5 +1,5 @@
-//! Forks while other threads use the allocator. Each test runs in its own process: this program
-//! starts itself again.
+//! Forks of a multithreaded process. Each test runs in its own process: this program starts itself
+//! again.
 
 mod support;
 
@@ -12,8 +12,8 @@ use heapdrome_lgalloc::{
 };
 use support::{alone, touch};
 
-/// Runs `act` in the child of a fork. Returns the result of `act`, 1000 times the number of the
-/// signal that killed the child, or -1 if the fork fails.
+/// Runs `act` in the child of a fork, and returns the result of `act`. Returns 1000 times the
+/// number of the signal if a signal killed the child, and -1 if the fork fails.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
     // SAFETY: the child uses only this allocator, the kernel, threads, and the C library's malloc.
     // All of these work in the child of a fork.

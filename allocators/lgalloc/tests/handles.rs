@@ -33,7 +33,7 @@ fn a_region_that_changes_its_class_is_counted_where_it_is() {
     }
     assert_eq!(moved(), 0, "it has grown where it is");
     // The freed part still has contents, so the region cannot grow in place and must move. The
-    // counts must be the same.
+    // statistics must then count it in its new class only.
     handle.resize::<u8>(UNIT << 4).expect("memory");
     assert_ne!(moved(), 0);
     assert_eq!(counted(), only(4));

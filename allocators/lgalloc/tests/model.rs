@@ -1,8 +1,8 @@
-//! Models of shared state (loom): all orders of the steps of two threads. With three threads or
-//! many steps, only the orders with few preemptions.
+//! Model checks of shared state with loom. Models of two threads with few steps run in every order
+//! of these steps. Models with more threads or steps run only in the orders with few preemptions.
 //!
-//! This test compiles the library's files against loom's atomics, with two places in a cache. Loom
-//! also detects unordered accesses to a region's contents.
+//! This test compiles some of the library's files against loom's atomics, with two places in a
+//! cache. Loom also detects unordered accesses to a region's contents.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -213,7 +213,8 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
     });
 }
 
-/// A region in a cache can always be stolen.
+/// Either the thief gets the region, or the owner pops it and puts it back, and a later theft
+/// succeeds.
 #[test]
 fn no_region_is_held_back_from_thieves() {
     loom::model(|| {

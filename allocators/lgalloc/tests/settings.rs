@@ -196,7 +196,8 @@ fn the_worker_takes_none_of_the_programs_signals() {
         return;
     }
     let own = || {
-        // SAFETY: the set is a local variable, which the call fills.
+        // SAFETY: all zeros is a valid signal set, and the call fills this local variable. A null
+        // pointer for the new set is allowed.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut set);

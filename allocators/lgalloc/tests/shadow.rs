@@ -1,4 +1,5 @@
-//! Random operations, checked against a shadow: overlap, alignment, capacity and contents.
+//! Tests of random operations, checked against a shadow (overlap, alignment, capacity and
+//! contents), and of requests at and beyond the limits.
 
 #[path = "support/draw.rs"]
 mod draw;

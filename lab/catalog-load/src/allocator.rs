@@ -1,7 +1,6 @@
 //! The global allocator of the workload's binary.
 //!
-//! Every request goes to the C library's `malloc`, so that a preloaded allocator can serve the
-//! request.
+//! Every request goes to the C library, so that a preloaded allocator can serve the request.
 
 #[cfg(not(feature = "stats"))]
 use std::alloc::System;
@@ -17,8 +16,8 @@ static INNER: System = System;
 
 /// The system's allocator with two additions. When out of memory, it prints one line and ends the
 /// process with status 1, where Rust would abort. Each thread counts the bytes that it has
-/// requested and not freed, which `gen-data` reads. A call costs one comparison and one addition
-/// more than a call of the system's allocator.
+/// requested and not freed, which `gen-data` reads. A call costs at most one comparison and one
+/// addition more than a call of the system's allocator.
 #[derive(Debug)]
 pub struct Allocator;
 

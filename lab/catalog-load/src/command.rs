@@ -80,7 +80,8 @@ fn tell(line: &str) {
     companion::tell(PROGRAM, line);
 }
 
-/// Parses the arguments. Prints help on request, and an error as one line with exit status 2.
+/// Parses the arguments. On a request for help or the version, prints it and exits. On an error,
+/// prints one line and exits with status 2.
 fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|error| {
         if !error.use_stderr() {

@@ -71,8 +71,8 @@ pub(crate) fn first(folder: &Path, n: u32) -> Result<Vec<Set>, CatalogError> {
     Ok(sets)
 }
 
-/// Returns whether the data sets have the size and the seed of these settings, and whether there
-/// are enough of them.
+/// Returns whether there are at least as many data sets as these settings require, all with the
+/// size and the seed of the settings.
 pub(crate) fn serve(sets: &[Set], settings: &Settings) -> bool {
     let right = |set: &Set| {
         let identity = set.place.identity;

@@ -98,7 +98,7 @@ impl Settings {
     /// Converts checked parameters of [`DESCRIPTION`] to settings.
     pub fn of(parameters: &Parameters) -> Self {
         let value = |name| parameters.get(name).unwrap_or(0);
-        // Every value except the seed is at most MOST_THREADS.
+        // Every value except the seed is at most MOST_THREADS, so the conversion never fails.
         let small = |name| u32::try_from(value(name)).unwrap_or(u32::MAX);
         Self {
             n: small("n"),

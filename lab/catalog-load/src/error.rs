@@ -1,4 +1,4 @@
-//! Errors of one line each. Most of them suggest a fix.
+//! Errors of one line each. Some of them suggest a fix.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub enum CatalogError {
          lower -n, --parallel or -s, or free memory"
     )]
     Memory {
-        /// The action that needs the memory.
+        /// Settings of the run, or name of the command, that needs the memory.
         what: String,
         /// The needed memory, with the margin for other allocators.
         needed: Bytes,

@@ -52,7 +52,6 @@ pub(crate) struct Place {
 /// Facts about a data set that are computed while its file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Number of entries.
     pub(crate) entries: u64,
     /// Number of records and the checksum of their names and URLs. Each item of a chapter has one
     /// record.

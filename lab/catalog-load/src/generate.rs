@@ -14,7 +14,7 @@ const CATEGORIES: u32 = 40;
 /// Mean number of entries per unit of size.
 const ENTRIES: f64 = 21.0;
 
-/// Maximum relative deviation of a data set's number of entries.
+/// Maximum relative deviation of a data set's number of entries from the mean.
 const VARIATION: f64 = 0.05;
 
 /// Mean number of items of an entry per unit of size. The number varies between half and one and a
@@ -24,7 +24,7 @@ const ITEMS: u32 = 2;
 /// Maximum number of chapters of an entry.
 const CHAPTERS: u32 = 9;
 
-/// Number of entries whose details form one block.
+/// Maximum number of entries whose details form one block.
 const BLOCK: usize = 16;
 
 /// Generator of one data set, block by block.

@@ -33,8 +33,8 @@ pub(crate) enum Written {
 ///
 /// # Errors
 /// Returns an error if a value is out of range, the folder holds anything else, there is too little
-/// memory, the files cannot be written or do not read back as written, or the user interrupts. It
-/// then removes everything that it wrote.
+/// memory, the files cannot be written or do not read back as written, or the user interrupts. On
+/// an error, removes everything that it wrote.
 pub(crate) fn write(
     target: &Path,
     settings: &Settings,
@@ -83,7 +83,7 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
 }
 
 /// Returns the data that the folder already holds, if they are the requested data. Returns `None`
-/// if the folder does not exist or is empty.
+/// if the folder does not exist or is empty, and an error if it holds anything else.
 fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, CatalogError> {
     let path = target.to_owned();
     let Ok(found) = std::fs::symlink_metadata(target) else {
@@ -107,8 +107,8 @@ fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, Cata
     })
 }
 
-/// Returns the peak memory of generating one data set, which is loaded and joined after it is
-/// written.
+/// Returns the peak memory that generating one data set may need under any allocator. The set is
+/// loaded and joined after it is written.
 fn peak_of_one(settings: &Settings) -> Bytes {
     with_margin(expected_peak(&Settings { n: 1, ..*settings }))
 }

@@ -71,8 +71,9 @@ impl Shelf {
         tally
     }
 
-    /// Returns the number of mismatches: entries of another category or of none, items without a
-    /// record, and records without an item. The number is 0 unless memory has changed.
+    /// Returns the number of mismatches: entries of another category or of none, plus for each
+    /// entry the difference between its numbers of items and records. The number is 0 unless memory
+    /// has changed.
     pub(crate) fn strays(&self) -> u64 {
         let named = self.category.is_some();
         let stray = |volume: &Volume| {

@@ -52,9 +52,9 @@
 //!
 //! # Results of gen-data
 //!
-//! gen-data leaves a complete folder or nothing. Errors and the first Ctrl-C remove everything that
-//! was written. A killed run leaves a folder that is marked as unfinished, and no run uses that
-//! folder.
+//! Unless it is killed, gen-data leaves a complete folder or nothing: errors and the first Ctrl-C
+//! remove everything that was written. A killed run leaves a folder that is marked as unfinished,
+//! and no run uses that folder.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");

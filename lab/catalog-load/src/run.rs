@@ -73,8 +73,8 @@ impl Workers {
         Ok(outcome)
     }
 
-    /// Loads and joins the sets of a chunk in parallel. Drops them only when all are complete.
-    /// Memory peaks at that moment, so the peak depends on the data alone.
+    /// Loads and joins the sets of a chunk in parallel. Drops them only when all are complete, so
+    /// that the memory of all sets together does not depend on the scheduling.
     async fn chunk(&self, places: &[Place], outcome: &mut Outcome) -> Result<(), CatalogError> {
         let spawn = |place: &Place| {
             let task = load_and_join(Arc::clone(&self.pool), place.clone());

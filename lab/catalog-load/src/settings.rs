@@ -24,7 +24,7 @@ const SET_BYTES: f64 = 0.765 * (1 << 30) as f64;
 /// Memory of the process without its data sets: the program, its threads and its buffers.
 const BASE_BYTES: f64 = (24 << 20) as f64;
 
-/// Memory of other allocators relative to glibc's: the largest published ratio.
+/// Largest published ratio of another allocator's memory to that of glibc's malloc.
 const MARGIN: f64 = 4.0 / 3.0;
 
 /// Parameters of a run of the workload.

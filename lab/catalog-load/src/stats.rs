@@ -81,7 +81,6 @@ impl Counts {
         Self(Region::new(INNER.inner))
     }
 
-    /// Returns the counts so far.
     pub(crate) fn so_far(&self) -> Stats {
         self.0.change()
     }

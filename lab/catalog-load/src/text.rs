@@ -27,7 +27,6 @@ impl Vocabulary {
         Self((0..WORDS).map(|_| word()).collect())
     }
 
-    /// Draws a word.
     pub(crate) fn word(&self, random: &mut ChaCha8Rng) -> &str {
         &self.0[random.random_range(0..WORDS)]
     }
@@ -60,7 +59,6 @@ impl Vocabulary {
         text
     }
 
-    /// Draws a person's name.
     pub(crate) fn person(&self, random: &mut ChaCha8Rng) -> String {
         self.title(random, 2, 3)
     }

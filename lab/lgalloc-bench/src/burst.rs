@@ -15,7 +15,7 @@ use crate::regions::{PAGE, REGION};
 /// Sizes of the regions in bytes: the five smallest size classes of lgalloc.
 const SIZES: [usize; 5] = [REGION, 2 * REGION, 4 * REGION, 8 * REGION, 16 * REGION];
 
-/// A region of any size. Its owner must return it.
+/// A region of any size. Its owner must free it with `give_back`.
 enum Taken {
     Lgalloc(Handle),
     Published(published::Handle),
@@ -98,9 +98,9 @@ pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// Takes regions of every size, and returns them. Before, between and after these two steps, it
-/// waits while the measuring thread measures the memory: it meets that thread at a barrier before
-/// the measurement and again after it. Returns the number of bytes that it took.
+/// Takes regions of every size, and frees them. Before, between and after these two steps, it waits
+/// while the measuring thread measures the memory: it meets that thread at a barrier before the
+/// measurement and again after it. Returns the number of bytes that it took.
 fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {
         barrier.wait();

@@ -4,7 +4,7 @@ use heapdrome_schema::Order;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// An endless sequence of pages, determined by its seed.
+/// An endless sequence of page numbers, determined by its seed.
 #[derive(Clone, Debug)]
 pub struct Draws {
     random: SplitMix64,

@@ -52,7 +52,7 @@ pub fn report(locked: bool) -> PagingReport {
     report
 }
 
-/// Applies the strategy's advice to the whole working set.
+/// Applies the strategy's advice, if it has any, to the whole working set.
 pub fn advise(set: &WorkingSet, strategy: Strategy) -> Result<(), Failure> {
     let advice = match strategy {
         Strategy::Random | Strategy::RandomPrefetch { .. } => libc::MADV_RANDOM,

@@ -47,7 +47,7 @@ pub fn take(holder: Holder, bytes: usize) -> Result<(NonNull<u8>, Handle), Failu
     Ok((start, Handle(handle)))
 }
 
-/// Takes a region of `bytes` bytes and returns it, `times` times in a row.
+/// Takes and frees a region of `bytes` bytes, `times` times in a row.
 pub fn take_and_return(holder: Holder, bytes: usize, times: u64) -> Result<(), Failure> {
     enable(holder);
     (0..times).try_for_each(|_| {

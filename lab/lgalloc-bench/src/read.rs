@@ -126,7 +126,8 @@ struct Watched {
     settled: bool,
 }
 
-/// Runs all threads through warm-up and measuring.
+/// Runs all threads through warm-up and measuring. Returns the counters and the resident share of
+/// the measured phase.
 fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<Watched, Failure> {
     let ahead = match job.strategy {
         Strategy::Prefetch { ahead } | Strategy::RandomPrefetch { ahead } => Some(ahead as u64),

@@ -41,7 +41,7 @@ pub struct ReadThread {
     pub sheet: Sheet,
 }
 
-/// The records of a reader.
+/// Times that one reader recorded.
 pub struct Sheet {
     pub reads: Times,
     pub with_advice: Times,

@@ -60,7 +60,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
         holder: job.holder,
         free: Vec::with_capacity(regions.len()),
     };
-    // The first half was written first, so the kernel swapped it out first.
+    // The first half was written first, so under a memory limit the kernel swaps it out first.
     let half = regions.len() / 2;
     regions.drain(..half).for_each(|region| pool.put(region));
     std::thread::sleep(REST);

@@ -148,9 +148,9 @@ fn map() -> Result<NonNull<u8>, Failure> {
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
 }
 
-/// Takes a region of lgalloc or of the published crate and returns it, `times` times in a row.
-/// Calls the allocators directly, because batches would otherwise include the dispatch between
-/// holders in [`Region`]. Handles are written to memory, as in real programs.
+/// Takes and frees a region of lgalloc or of the published crate, `times` times in a row. Calls the
+/// allocators directly, because batches would otherwise include the dispatch between holders in
+/// [`Region`]. Handles are written to memory, as in real programs.
 pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     if published {
         return published::take_and_return(Holder::Published, REGION, times);
@@ -162,8 +162,8 @@ pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     })
 }
 
-/// Takes a block of `malloc`, without page alignment, and returns it. Writes one byte in each page
-/// if `touch` is set.
+/// Allocates a block with `malloc`, without page alignment, and frees it. Writes one byte in each
+/// page if `touch` is set.
 pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     // SAFETY: `malloc` accepts any size; the result is checked for null.
     let block = unsafe { libc::malloc(REGION) }.cast::<u8>();
@@ -250,12 +250,10 @@ impl WorkingSet {
         self.vector.as_deref()
     }
 
-    /// Returns the number of pages.
     pub fn pages(&self) -> usize {
         self.regions.len() * PAGES
     }
 
-    /// Returns the regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }

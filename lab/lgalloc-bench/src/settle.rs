@@ -1,5 +1,5 @@
-//! Detection of the end of the warm-up. The first evictions write pages to swap and cost more than
-//! later ones.
+//! Detection of the end of the warm-up, in which the first evictions write pages to swap and cost
+//! more than later ones.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Adds the figure of a window, and returns whether write-back has settled.
+    /// Adds a window's number of pages written to swap per operation. Returns whether write-back
+    /// has settled.
     pub fn settled_by(&mut self, written_per_operation: f64) -> bool {
         // Windows are similar if their figures are within 10% of each other, or both close to zero.
         let close = |last: f64| {

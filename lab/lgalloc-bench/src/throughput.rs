@@ -1,4 +1,4 @@
-//! Throughput of the variants of taking and returning regions.
+//! Throughput of taking and returning regions, and of the operations with which it is compared.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ pub fn run(job: &Throughput) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// The operation that takes a region and returns it.
+/// The operation that takes a region and frees it.
 #[derive(Clone, Copy)]
 struct Taking {
     holder: Holder,
@@ -47,7 +47,7 @@ struct Taking {
 }
 
 impl Taking {
-    /// Returns the operation of a variant that takes a region and returns it; `None` for any other
+    /// Returns the operation if a variant takes a region and frees it; `None` for any other
     /// variant.
     fn of(variant: Variant) -> Option<Self> {
         let nohuge = Some(libc::MADV_NOHUGEPAGE);

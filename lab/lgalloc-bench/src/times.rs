@@ -20,7 +20,6 @@ impl Times {
         Self(made.expect("the bounds are valid"))
     }
 
-    /// Records one time.
     pub fn record(&mut self, time: Duration) {
         self.0.saturating_record(Nanoseconds::from(time).0);
     }

@@ -1,4 +1,5 @@
-//! Tests that the warm-up is not part of the result.
+//! Tests of `drive`: the warm-up is not part of the result, failures are reported, and batches and
+//! the reference are timed separately.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,8 +35,8 @@ fn operations_of_the_warm_up_are_not_counted() {
     assert_eq!(all, calls.load(Ordering::Relaxed));
     assert!(not_counted >= 4, "both threads warmed up: {not_counted}");
     assert!(counted >= 2, "both threads were measured: {counted}");
-    // Two threads that sleep for 2 ms per operation cannot exceed 1000 operations a second. If
-    // warm-up operations were divided by the measured time alone, the rate would at least double.
+    // Two threads that sleep for 2 ms per operation cannot exceed 1000 operations a second. If the
+    // rate counted the warm-up operations over the measured time alone, it would at least double.
     assert!(outcome.rate() <= 1000.0, "{}", outcome.rate());
 }
 
@@ -66,7 +67,7 @@ fn the_failure_of_one_thread_is_told() {
     assert_eq!(ended.expect_err("it fails"), Some("no memory"));
 }
 
-/// The time per operation must not include the clock.
+/// Batches must run, and the time per operation must include the whole operation.
 #[test]
 fn batches_leave_out_the_clock() {
     let sleep = Duration::from_millis(2);

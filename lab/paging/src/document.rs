@@ -17,8 +17,9 @@ pub struct Form {
     pub rounds: u32,
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit, counted from the start of the lab and including the time before an interruption.
-    /// A round that would exceed it does not begin.
+    /// Time limit of the whole lab. After an interruption, the time before it counts too. A round
+    /// that is expected to exceed the limit does not begin, except the first round and an
+    /// interrupted one.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
@@ -93,8 +94,8 @@ pub struct DocumentSetting {
     pub limit: Option<Limit>,
     /// Further ways to hold the paging benchmark's working set, in addition to lgalloc.
     pub more: Vec<Holding>,
-    /// Allocators to compare with lgalloc. The throughput benchmark also takes blocks from each of
-    /// them.
+    /// Allocators from which the throughput benchmark also takes blocks, to compare them with
+    /// lgalloc.
     pub rivals: Vec<Holding>,
     /// Whether to try each value of the kernel's setting for huge pages.
     pub set_huge_pages: bool,
@@ -176,8 +177,8 @@ mod tests {
     use super::*;
     use crate::{claims, experiments, targets};
 
-    /// Returns the document's cells. With `set_huge_pages`, the huge-page cells run under every
-    /// setting.
+    /// Returns the document's cells. If `set_huge_pages` is true, the huge-page cells run under
+    /// every setting.
     fn cells(parts: &[Experiment], set_huge_pages: bool) -> Vec<Cell> {
         let setting = DocumentSetting {
             set_huge_pages,

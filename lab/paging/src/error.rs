@@ -6,12 +6,12 @@ use heapdrome_system::FileError;
 /// The reason why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The machine lacks a capability that a command or an option provides.
+    /// The machine lacks a capability that the lab needs.
     #[error("{missing}: {fix}")]
     Missing {
-        /// Name of the missing capability.
+        /// Description of the missing capability.
         missing: String,
-        /// Command or option that provides the capability.
+        /// Suggested fix, such as a command or an option.
         fix: String,
     },
     /// A file or folder operation failed.
@@ -43,7 +43,7 @@ pub enum Error {
         /// Suggested fix.
         fix: &'static str,
     },
-    /// The user pressed Ctrl-C.
+    /// The user interrupted, for example by Ctrl-C.
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! Control groups for memory: the group of this process, and its limits.
+//! Control groups for memory: the group of this process, its limits and its counts.
 
 use std::path::Path;
 

@@ -124,8 +124,9 @@ impl Lab {
     ) -> Result<PagingReport, Error> {
         let command = self.command(job, enclosure, allocator)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
-        // The interrupt may have ended the child as well, for example when the session ends, and
-        // the lab may have noticed the child's end first. Relaxed: the flag guards no other data.
+        // The signal that set the flag may have ended the child as well, for example the hangup of
+        // a terminal, and the lab may have noticed the child's end first. Relaxed: the flag guards
+        // no other data.
         if !output.status.success() && self.interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }

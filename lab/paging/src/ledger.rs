@@ -33,7 +33,7 @@ enum Line {
     Boot(String),
     /// An item is about to be made; the number identifies it in later lines.
     Making(u64, Item),
-    /// The item with this number was removed.
+    /// The item with this number was removed or not made, or another record covers it.
     Gone(u64),
 }
 
@@ -52,7 +52,7 @@ pub struct Ledger {
 pub struct Leftovers {
     /// Items that were removed.
     pub removed: Vec<Item>,
-    /// Items whose place another program has taken. They were left unchanged.
+    /// Items that another program has replaced. The replacements were left unchanged.
     pub foreign: Vec<Item>,
     /// Items that could not be removed.
     pub failed: Vec<Error>,

@@ -8,8 +8,9 @@
 //! ([`Enclosure`]) is made for that run only, and is read back before the run counts.
 //!
 //! The lab records swap ([`Swap`]), control groups and changed kernel settings ([`Setting`]) in a
-//! ledger ([`Ledger`]) before it makes them. If a lab is killed, the next one removes them. The lab
-//! never removes or changes an item that it did not make. It prints nothing.
+//! ledger ([`Ledger`]) before it makes them. If a lab is killed, the next one removes or restores
+//! them. The lab removes no item that it did not make, except that a killed lab's record may match
+//! an unused zram device of another program. It prints nothing.
 
 mod contained;
 mod counters;

@@ -22,7 +22,7 @@ struct Entry {
     notes: Vec<String>,
 }
 
-/// Returns the published tables of an experiment. The document may have one for each machine.
+/// Returns the published tables with this identifier. The document may have one for each machine.
 fn published(id: &str) -> Vec<Entry> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
     let mut tables = file.tables;
@@ -30,10 +30,11 @@ fn published(id: &str) -> Vec<Entry> {
     tables
 }
 
-/// Adds the published figures of the experiment `id` to `ours` as further columns. Joins rows that
-/// have equal text in the column `key` of both tables, and leaves out a published table without
-/// this column. Published rows without a counterpart follow, with dashes for the measured figures.
-/// A note states the document's sizes and its machine.
+/// Adds the figures of the published tables `id` to `ours` as further columns, except the column
+/// `RAM`. Joins rows that have equal text in the column `key` of both tables, and leaves out a
+/// published table without this column. Published rows without a counterpart follow, with dashes
+/// for the measured figures. For each published table, a note states the document's sizes and its
+/// machine.
 ///
 /// # Panics
 /// Never: the data are part of the program, and a test parses them.

@@ -16,7 +16,8 @@ pub struct Rounds {
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more: u32,
     /// Time limit. A round does not begin if it would end after the limit at the pace of the
-    /// slowest round so far. The first round always runs.
+    /// slowest round so far. The first round always runs, and an interrupted round always
+    /// continues.
     pub within: Option<Duration>,
     /// Number of processors available for the tests of claims.
     pub processors: usize,
@@ -145,7 +146,7 @@ impl Schedule {
         turned.filter(left).collect()
     }
 
-    /// Returns whether a further round could decide anything.
+    /// Returns whether a further round could decide a target or a claim that uses these cells.
     fn is_open(&self, cells: &[Cell]) -> bool {
         let open = open_cells(cells, self.rounds.processors);
         open.iter().any(|place| self.places.contains(place))

@@ -142,7 +142,7 @@ impl Search {
         }
     }
 
-    /// Runs under one limit until one run fails or all runs have finished.
+    /// Runs the command under one limit until one run fails or all runs have finished.
     fn trial(&self, limit: Bytes, run: Running<'_>) -> Result<Trial, Error> {
         let mut trial = Trial {
             limit_bytes: limit.0,

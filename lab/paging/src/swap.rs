@@ -201,7 +201,7 @@ fn free_number(blocks: &Path) -> u32 {
     (0..u32::MAX).find(free).unwrap_or(u32::MAX)
 }
 
-/// Requests another device from the kernel through its control folder. Returns the device number.
+/// Makes the kernel create one more zram device. Returns the device number.
 fn new_zram(control: &Path) -> Result<u32, Error> {
     let text = fs::read_to_string(control.join("hot_add")).map_err(|error| {
         Error::missing(

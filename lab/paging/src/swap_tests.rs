@@ -1,5 +1,5 @@
-//! Tests of requests, headers, and swap that the kernel or the disk refuses. Plain folders replace
-//! the kernel's.
+//! Tests of requests, headers, device numbers, and swap that is made or refused. Plain folders
+//! replace the kernel's.
 
 use super::*;
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// Flags of `swapon` for the highest priority, so that the kernel uses this area before any other.
 const FIRST: i32 = 0x8000 | 0x7fff;
 
-/// Folders of devices, and functions that request and enable swap.
+/// Interface to the kernel: folders of devices, and functions that write control files and enable
+/// swap.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     /// Folder in which the kernel lists its devices, normally `/sys`.

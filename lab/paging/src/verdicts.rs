@@ -204,7 +204,7 @@ impl Claim {
 }
 
 impl Test {
-    /// Returns the names of the test's cells.
+    /// Returns the keys of the test's cells.
     fn keys(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.of).chain(&self.to)
     }

@@ -35,7 +35,7 @@ pub fn size(Bytes(bytes): Bytes) -> String {
     }
 }
 
-/// Formats a time in nanoseconds with three significant digits.
+/// Formats a time in nanoseconds with at most three significant digits.
 pub(crate) fn time(nanoseconds: f64) -> String {
     Nanoseconds(nanoseconds.round() as u64).to_string()
 }

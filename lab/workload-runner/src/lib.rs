@@ -69,7 +69,8 @@ fn unwritten(error: io::Error) -> Ending {
     Ending::Refused(format!("cannot write the result: {error}"))
 }
 
-/// Decides whether a failure is the fault of the allocator.
+/// Classifies a failure as a fault of the allocator, or as a refusal of resources to the workload
+/// itself.
 fn ending(failure: Failure) -> Ending {
     match failure {
         // The allocator is not at fault if the system refuses resources to the workload itself.

@@ -7,7 +7,7 @@ use heapdrome_workloads::{Parameters, find, list};
 pub(crate) enum HeapName {
     /// The heap of the C library, or of a preloaded allocator.
     Libc,
-    /// The cheapest possible heap.
+    /// The heap `Lifo`, whose calls cost almost nothing.
     Cheapest,
 }
 
@@ -28,7 +28,6 @@ pub(crate) struct Words {
     pub(crate) workload: String,
     /// Parameters of the workload, as on the command line.
     pub(crate) rest: Vec<String>,
-    /// Heap on which the workload runs.
     pub(crate) heap: HeapName,
     /// Number of pairs of runs for `--cost`.
     pub(crate) pairs: Option<usize>,

@@ -58,7 +58,8 @@ impl Account {
     }
 }
 
-/// Bytes that one thread has allocated and freed since it last published its balance.
+/// Balance of one thread since it last published: bytes allocated minus bytes freed, and the
+/// maximum of this difference.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     account: &'a Account,

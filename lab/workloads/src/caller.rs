@@ -45,8 +45,8 @@ impl Tally {
 }
 
 impl<'a, H: Heap> Caller<'a, H> {
-    /// Creates an access to `heap` that counts its requests in `account`; with `timed`, every call
-    /// is timed.
+    /// Creates an access to `heap` that counts its requests in `account`. If `timed` is set, it
+    /// times every call.
     pub(crate) fn new(heap: &'a H, account: &'a Account, timed: bool) -> Self {
         heap.enter();
         Self {

@@ -3,7 +3,7 @@
 
 use crate::Refusal;
 
-/// A parameter of a workload: a whole number.
+/// Parameter of a workload, a whole number.
 #[derive(Debug)]
 pub struct Parameter {
     /// Name of the parameter in `name=value`.
@@ -106,7 +106,7 @@ impl Preset {
     }
 }
 
-/// Figure that a workload reports in addition to the figures of every race.
+/// Figure that a workload can report.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
     /// Name of the figure in the report. It ends in the figure's unit, if there is one.
@@ -170,20 +170,20 @@ pub struct Description {
     pub summary: &'static str,
     /// Program that the workload models.
     pub models: &'static str,
-    /// Author of the workload, and the document that describes it.
+    /// Author of the workload, and the document that describes it, if any.
     pub origin: &'static str,
     /// Definition of one operation, and meaning of the figures.
     pub meaning: &'static str,
     /// Questions that the workload does not answer.
     pub silence: &'static str,
-    /// Parameters of the workload, in the order of the document that describes it.
+    /// Parameters of the workload, in the order in which numbers on the command line set them.
     pub parameters: &'static [Parameter],
     /// Presets of the workload. The first one runs if none is named.
     pub presets: &'static [Preset],
     /// All figures that the workload can report. A run may lack some of them.
     pub figures: &'static [FigureText],
     /// Further conditions on the parameters, such as a minimum size that does not exceed the
-    /// maximum. The text states in one line what is wrong.
+    /// maximum. The error text describes the violation in one line.
     pub check: fn(&Parameters) -> Result<(), String>,
     /// Approximate peak memory of a run in bytes: blocks as requested, and the workload's own
     /// arrays. Saturates on overflow.
@@ -315,8 +315,8 @@ impl Parameters {
     /// Replaces the value of one parameter.
     ///
     /// # Errors
-    /// Returns an error if there is no such parameter, the value is out of range, or it contradicts
-    /// other values.
+    /// Returns an error if there is no such parameter, or if the value is out of range or
+    /// contradicts other values.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
         let word = format!("{name}={value}");
         let (place, value) = self.place_and_value(0, &word)?;

@@ -38,7 +38,7 @@ pub trait Heap: Sync {
     }
 
     /// Announces that the calling thread will use the heap. Threads that do not start within the
-    /// measured part call this before it.
+    /// measured part call this before that part begins.
     fn enter(&self) {}
 
     /// Announces that the calling thread will not use the heap again.

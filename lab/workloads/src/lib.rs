@@ -93,8 +93,8 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 ///
 /// # Errors
 /// Returns [`Failure::Elsewhere`] if the workload has a program of its own. Returns other failures
-/// if the heap is out of memory or misaligns or damages a block, or if memory, a thread or a child
-/// process of the workload fails.
+/// if the heap is out of memory or misaligns or damages a block, if the system refuses memory, a
+/// thread or a process to the workload itself, or if a child process fails.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
     let Some(workload) = description.workload else {

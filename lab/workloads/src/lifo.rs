@@ -1,12 +1,12 @@
-//! The cheapest possible heap. Its calls cost almost nothing, so a run on it shows the cost of the
-//! workload itself.
+//! A heap whose calls cost almost nothing, so that a run on it shows the cost of the workload
+//! itself.
 //!
-//! Each thread keeps a list of free blocks for every size, in steps of 16 bytes, and allocates the
-//! block that was freed last. Fresh blocks are cut from memory that was written in advance, so that
-//! no page fault happens while this memory lasts. Blocks are never purged, coalesced or split. A
-//! freed block goes to the list of the thread that frees it. Full batches move on to other threads,
-//! with one atomic exchange per 64 KiB, so that a producer does not run dry while its consumer
-//! hoards.
+//! Each thread keeps a list of free blocks for every size class, and allocates the block that was
+//! freed last. Classes are 16 bytes apart up to `FINE`, and 64 KiB apart above. Fresh blocks are
+//! cut from memory that was written in advance, so that no page fault happens while this memory
+//! lasts. Blocks are never purged, coalesced or split. A freed block goes to the list of the thread
+//! that frees it. Full batches move on to other threads, with one atomic exchange per batch, so
+//! that a producer does not run dry while its consumer hoards.
 
 use std::cell::Cell;
 use std::ptr;
@@ -34,7 +34,7 @@ struct Node {
     next_batch: *mut Node,
 }
 
-/// One thread's free blocks of one size.
+/// One thread's free blocks of one size class.
 #[derive(Clone, Copy)]
 struct List {
     /// The block that was freed last.
@@ -69,7 +69,7 @@ struct Shared {
     idle: Mutex<Vec<&'static mut Cache>>,
 }
 
-/// The cheapest possible heap. Its memory stays reserved until the process ends.
+/// Heap whose calls cost almost nothing. Its memory stays reserved until the process ends.
 #[derive(Clone, Copy)]
 pub struct Lifo {
     shared: &'static Shared,
@@ -204,8 +204,8 @@ fn batch_of(class: usize) -> usize {
 }
 
 impl Cache {
-    /// Takes a free block from this thread's list, or from a batch that was put aside. Returns null
-    /// if there is none.
+    /// Takes a free block from this thread's list, or else from this thread's spare batch or a
+    /// batch that another thread has passed on. Returns null if there is none.
     #[inline]
     fn take(&mut self, class: usize, shared: &Shared) -> *mut Node {
         let list = &mut self.lists[class];
@@ -287,7 +287,8 @@ impl List {
         if batch.is_null() {
             return;
         }
-        // Relaxed: the head is only compared; `compare_exchange` decides.
+        // Relaxed: the head's target is not read here, and the exchange below checks that the head
+        // is still current.
         let mut first = batches.load(Ordering::Relaxed);
         loop {
             // SAFETY: the batch belongs to this thread until the exchange succeeds.

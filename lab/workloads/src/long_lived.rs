@@ -42,7 +42,7 @@ impl Counts {
         }
     }
 
-    /// Returns the size in bytes of the arrays.
+    /// Returns the size of one thread's arrays in bytes.
     fn bookkeeping(self) -> u64 {
         (self.live + self.burst) * size_of::<Slot>() as u64
     }

@@ -93,7 +93,7 @@ pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<Workload
 }
 
 impl Plan {
-    /// Returns the number of blocks that are counted together.
+    /// Returns the maximum number of blocks that are counted together.
     fn stretch(self) -> usize {
         account::stretch(self.upper)
     }

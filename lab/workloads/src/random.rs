@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// Spreads the bits of a number: the finaliser of `SplitMix64` (Steele, Lea and Flood, 2014).
+/// Spreads the bits of a number with the finaliser of `SplitMix64` (Steele, Lea and Flood, 2014).
 #[inline]
 pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

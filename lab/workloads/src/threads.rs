@@ -109,7 +109,7 @@ impl Team {
     /// Returns [`Halt::Stopped`] if another thread has failed.
     #[inline]
     pub(crate) fn go_on(&self) -> Result<(), Halt> {
-        // Relaxed: it does not matter whether a thread sees the flag now or a round later.
+        // Relaxed: it does not matter whether a thread sees the flag now or at a later call.
         match self.stopped.load(Ordering::Relaxed) {
             true => Err(Halt::Stopped),
             false => Ok(()),
@@ -129,8 +129,8 @@ impl Team {
     }
 }
 
-/// Stops the team when the thread that holds it panics, so that no other thread waits for the
-/// panicked one.
+/// Guard that stops the team when its thread panics, so that no other thread waits for the panicked
+/// one.
 struct StopOnPanic<'a>(&'a Team);
 
 impl Drop for StopOnPanic<'_> {

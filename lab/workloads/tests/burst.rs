@@ -13,8 +13,9 @@ const WORDS: &str =
 /// Number of blocks of 100 bytes per thread if 1 MiB is divided among three threads.
 const OF_THREAD: usize = (1 << 20) / 100 / 3;
 
-/// Returns all events, the blocks of the bursts, and the blocks of the leading thread's pulses. A
-/// block belongs to a pulse if it is freed at most eight calls after its allocation.
+/// Records a run and checks its number of operations. Returns all events, the blocks of the bursts,
+/// and the blocks of the leading thread's pulses. A block belongs to a pulse if it is freed at most
+/// eight calls after its allocation.
 fn recorded() -> (Vec<Event>, Vec<Life>, Vec<Life>) {
     let (report, events) = record("burst", WORDS);
     let foretold = heapdrome_workloads::operations(&recorder::parameters("burst", WORDS));
@@ -69,7 +70,7 @@ fn of_the_third_burst_one_block_in_each_run_survives_the_activity() {
         assert_eq!(survived.iter().filter(|one| **one).count(), 1);
         places.extend(survived.iter().position(|one| *one));
     }
-    // The surviving block is drawn at random, so every position within a run occurs.
+    // The surviving block is drawn at random. With this seed, every position within a run occurs.
     assert_eq!(places.len(), 8);
 }
 

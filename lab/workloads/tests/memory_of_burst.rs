@@ -9,8 +9,8 @@ use heapdrome_workloads::{Heap, Parameters, find, run};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Maps every block on its own. A frugal heap unmaps a block when it is freed; any other heap keeps
-/// the block resident until `trim`.
+/// Heap that maps every block on its own. A frugal heap unmaps a block when it is freed; any other
+/// heap keeps the block resident until `trim`.
 struct Mappings {
     frugal: bool,
     kept: Mutex<Vec<(usize, usize)>>,

@@ -6,8 +6,8 @@ use std::ptr;
 
 use heapdrome_workloads::{Heap, Parameters, find, run};
 
-/// Maps every block on its own and unmaps it when it is freed, so that resident memory equals
-/// memory in use.
+/// Heap that maps every block on its own and unmaps it when it is freed, so that resident memory
+/// equals memory in use.
 struct Mappings;
 
 impl Heap for Mappings {

@@ -1,4 +1,4 @@
-//! Tests a full disk, Ctrl-C and kill -9 while data are written.
+//! Tests writing data to a full disk, in several processes at a time, and until Ctrl-C or kill -9.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;

@@ -17,8 +17,8 @@ const DOCUMENTED: usize = 32;
 pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
 /// Returns the document's strategies, with a prefetching strategy for each distance of `ahead`. The
-/// strategy with [`MANY`] readers uses only the first distance. With `reader`, lgalloc's own reader
-/// is another strategy.
+/// strategy with [`MANY`] readers uses only the first distance. If `reader` is set, adds lgalloc's
+/// own reader as a strategy.
 fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
     let ahead_of = ahead

@@ -1,5 +1,5 @@
-//! Tables in the document's form. Each kind of experiment has its own module; this one has their
-//! common parts.
+//! Tables in the document's form. Each kind of table has its own module; this one has their common
+//! parts.
 
 mod burst;
 mod ccdf;

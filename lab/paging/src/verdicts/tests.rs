@@ -94,7 +94,7 @@ fn shares_and_quantiles_of_distributions_are_tested() {
     assert_eq!(holds(&cells, "About half of the reads (40%"), Holds::Held);
 }
 
-/// Returns a cell whose reports contain both figures.
+/// Returns a cell whose reports contain lgalloc's time and the published crate's time.
 fn both(own: &[f64], published: &[f64]) -> Cell {
     let mut cell = cell(
         Experiment::Throughput,

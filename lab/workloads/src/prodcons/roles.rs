@@ -1,4 +1,4 @@
-//! Roles of the threads: allocating or freeing, and the thread with which each exchanges blocks.
+//! Roles of the threads, and the consumer that frees each batch of a producer.
 
 use crate::Parameters;
 

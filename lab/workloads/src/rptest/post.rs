@@ -34,7 +34,8 @@ struct Stack {
 impl Stack {
     fn push(&self, parcel: Box<Parcel>) {
         let parcel = Box::into_raw(parcel);
-        // Relaxed: the head is only compared; its target is not read here.
+        // Relaxed: the head's target is not read here, and the exchange below checks that the head
+        // is still current.
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             // SAFETY: no other thread can reach `parcel` until the exchange below succeeds.
@@ -110,8 +111,8 @@ impl Drop for Parcels {
     }
 }
 
-/// Aligns a word to a pair of cache lines, which a processor fetches together, so that threads do
-/// not share it.
+/// Stack on its own pair of cache lines. A processor fetches such a pair together, so threads would
+/// contend for it if they shared it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Apart(Stack);
@@ -161,7 +162,6 @@ impl Post {
         self.bytes
     }
 
-    /// Sends a parcel.
     pub(crate) fn send(&self, receiver: usize, parcel: Box<Parcel>) {
         self.inboxes[receiver].0.push(parcel);
     }

@@ -1,8 +1,8 @@
-//! Waits for another thread without adding processor time to the figures.
+//! Waits for another thread with little processor time.
 
 use std::time::Duration;
 
-/// Waits that grow: first the thread yields, later it sleeps.
+/// State of a wait: the thread yields at first, and sleeps later.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
     taken: u32,

@@ -57,7 +57,8 @@ impl Shape {
 /// Distribution of sizes, stored as the boundaries of cells of equal probability.
 ///
 /// A draw picks a cell and a place in it, so that every shape costs the same: two loads from 4 KiB
-/// and a multiplication. The density within a cell is uniform, so that it approximates the shape.
+/// and a multiplication. The density within a cell is uniform, so the distribution only
+/// approximates the shape.
 #[derive(Debug)]
 pub struct Sizes {
     boundaries: [u64; CELLS + 1],

@@ -25,7 +25,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault of the allocation with the given number.
+/// Fault of the heap, with the number of the allocation that triggers it.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),

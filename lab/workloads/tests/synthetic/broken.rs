@@ -1,4 +1,5 @@
-//! Heaps with one fault each.
+//! Runs on heaps with one fault each. The workloads must detect the fault, except that malloctest
+//! without `touch=1` detects only the lack of memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -143,7 +144,7 @@ fn an_address_that_is_not_aligned_ends_the_run() {
     }
 }
 
-/// Checks the documented behaviour of malloctest without `touch=1`.
+/// Without `touch=1`, malloctest checks only that malloc returns a block.
 #[test]
 fn malloctest_untouched_sees_no_fault_but_lack_of_memory() {
     let words = &["repeats=1", "iterations=1000"];

@@ -1,4 +1,4 @@
-//! Checks of every workload's description and presets.
+//! Checks of every workload's description and presets, and of the parsing of parameters.
 
 use std::collections::HashSet;
 

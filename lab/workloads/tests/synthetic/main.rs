@@ -1,4 +1,5 @@
-//! Checks workloads through a heap that records every call.
+//! Checks of the descriptions of workloads, and of workloads on heaps that record every call or
+//! have a fault.
 
 mod broken;
 mod churn;

@@ -12,7 +12,6 @@ const FRESH: u8 = 0xee;
 /// Recorded call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// The calling thread.
     pub(crate) thread: ThreadId,
     /// Whether a block was allocated; otherwise it was freed.
     pub(crate) allocated: bool,
@@ -24,7 +23,7 @@ pub(crate) struct Event {
     pub(crate) fresh: usize,
 }
 
-/// True state of the heap.
+/// State of the heap, counted from its calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shadow {
     /// Number of blocks in use.
