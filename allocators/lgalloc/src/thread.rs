@@ -93,7 +93,7 @@ fn put_slow(start: usize, class: SizeClass) {
     }
 }
 
-/// Frees a region without contents.
+/// Frees a clean region: one whose pages hold no contents.
 pub fn put_clean(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
         slot.counters[class.index()].deallocated();

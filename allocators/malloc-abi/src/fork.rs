@@ -27,8 +27,8 @@ extern "C" fn prepare<A: MallocAbi>() {
 
 #[cold]
 extern "C" fn parent<A: MallocAbi>() {
-    // SAFETY: this thread closed the gate in `prepare`, or it is, in a child, the copy of the
-    // thread that did.
+    // SAFETY: this thread closed the gate in `prepare`. If another handler of this fork has itself
+    // forked, this may also be the child's copy of that thread.
     keeping_errno(|| unsafe { A::fork_gate().open(A::presence(), &Linux) });
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) tally: Tally,
     /// Number of categories dropped.
     pub(crate) dropped: u64,
-    /// Number of categories dropped by another thread than the one that completed them.
+    /// Number of categories dropped by a thread other than the one that completed them.
     pub(crate) dropped_elsewhere: u64,
     /// Number of mismatches found when the data were dropped.
     pub(crate) strays: u64,

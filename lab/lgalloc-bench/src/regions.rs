@@ -149,8 +149,8 @@ fn map() -> Result<NonNull<u8>, Failure> {
 }
 
 /// Takes and frees a region of lgalloc or of the published crate, `times` times in a row. Calls the
-/// allocators directly, because batches would otherwise include the dispatch between holders in
-/// [`Region`]. Handles are written to memory, as in real programs.
+/// allocators directly, because each timed batch would otherwise include the cost of the dispatch
+/// between holders in [`Region`]. Handles are written to memory, as in real programs.
 pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     if published {
         return published::take_and_return(Holder::Published, REGION, times);

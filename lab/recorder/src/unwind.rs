@@ -335,7 +335,8 @@ impl Unwinding {
     }
 }
 
-/// Returns the mappings that a process has written itself; `None` if they are not complete.
+/// Reads the list of mappings that the recorded process saved to `path`. Returns `None` if the list
+/// is missing, empty or lacks its end mark.
 fn written_maps(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let text = text.strip_suffix(MAPS_END)?;

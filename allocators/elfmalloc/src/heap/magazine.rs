@@ -17,7 +17,7 @@ const MOST: usize = 2 * CHUNK;
 const GROWS_AFTER: u8 = 4;
 
 /// Number of bytes up to which a magazine grows in a thread that only allocates, or only frees.
-/// These blocks stay in the magazine when the thread becomes idle.
+/// The magazine keeps up to this number of bytes when the thread becomes idle.
 const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// Reason for a slow path.

@@ -264,7 +264,7 @@ pub struct SuiteArguments {
     /// Run the smallest form: every table in minutes
     #[arg(long, conflicts_with = "published")]
     pub quick: bool,
-    /// Run the document's own counts
+    /// Run the full form, with the published document's own parameters; may take hours
     #[arg(long)]
     pub published: bool,
     /// Only estimate the duration, from one run of each load in its quick form; builds no allocator

@@ -185,7 +185,7 @@ pub struct RunArguments {
     /// Run this command once after the race
     #[arg(long, value_name = "SHELL COMMAND")]
     pub cleanup: Option<String>,
-    /// Run this command after each run; if it fails, the run counts as failed
+    /// Run this command after each successful run; if it fails, the run counts as failed
     #[arg(long, value_name = "SHELL COMMAND")]
     pub check: Option<String>,
     /// Pin the command to these processors

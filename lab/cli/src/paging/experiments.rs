@@ -130,7 +130,7 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
 /// regions.
 ///
 /// # Errors
-/// Returns an error of one line if an allocator, swap, rights or a limit is missing, nothing could
+/// Returns an error if an allocator, swap, a permission or a limit is missing, nothing could
 /// be measured, or something could not be written.
 pub fn random(arguments: &RandomArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;

@@ -37,7 +37,8 @@ fn in_tables(race: &str) -> String {
     )
 }
 
-/// Returns an expression for the visible names in a visible drawing with rows, from the top.
+/// Returns a JavaScript expression for the names in the visible rows, from the top, of the first
+/// visible drawing that the selector `drawing` matches.
 fn drawn(drawing: &str) -> String {
     format!(
         "[...[...document.querySelectorAll({})].find(d => d.getClientRects().length > 0).querySelectorAll('g.row')]\

@@ -17,7 +17,8 @@ use crate::failure::Failure;
 pub struct Ready {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Facts that a reader needs to repeat the result.
+    /// Notes for the report: for a program, the details that are needed to repeat the result; for a
+    /// trace, the limits of the validity of its figures.
     pub notes: Vec<String>,
     /// Number of leading words of the command that identify the program. The other words change
     /// only the program's load, so commands that differ in them share a proof.

@@ -48,8 +48,10 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
                 };
                 if !done {
-                    // SAFETY: the word begins an operation. It is of another kind, or `other` ends
-                    // the process.
+                    // SAFETY: the word begins an operation of this thread, and this function's
+                    // conditions hold. `short` has rejected the word: it is neither a short malloc
+                    // nor a free, or it frees a block that was never allocated. In the latter case
+                    // `other` ends the process.
                     next = unsafe { other::<H, TOUCH>(replay, thread, next.add($place)) };
                     if next.is_null() {
                         return;
