@@ -61,8 +61,8 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     }
 }
 
-// SAFETY: new memory comes from anonymous private mappings: new, zeroed, aligned by `reserve`, and
-// with the requested access. The kernel keeps them until their owner changes them.
+// SAFETY: memory comes from anonymous private mappings that no other code uses: zeroed, aligned by
+// `reserve`, and with the requested access. The kernel keeps them until their owner changes them.
 unsafe impl Pages for Linux {
     #[inline]
     fn page_size(&self) -> usize {

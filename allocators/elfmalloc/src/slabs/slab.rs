@@ -70,8 +70,8 @@ pub struct Slab {
     bits: Cell<*mut Cell<u64>>,
     /// Number of free blocks.
     pub(super) free: Cell<u16>,
-    /// Number of free blocks that the slab must reach before giving a block back can change more
-    /// than the bitmap and the counts. Below it, the slab stays where it is.
+    /// Minimum number of free blocks at which a free may move the slab to another list or out of
+    /// its bin. A free that leaves fewer changes only the bitmap and the counts.
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,

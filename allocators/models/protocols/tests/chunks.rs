@@ -13,9 +13,11 @@ struct Scene {
     taken: AtomicUsize,
 }
 
-// SAFETY: the chunk's fields are atomics, and any thread may use the other fields.
+// SAFETY: `chunk` points to a chunk that lives as long as the scene and whose fields are all
+// atomics. `blocks` and `taken` are `Send` and `Sync` themselves.
 unsafe impl Sync for Scene {}
-// SAFETY: the chunk's fields are atomics, and any thread may use the other fields.
+// SAFETY: `chunk` points to a chunk that lives as long as the scene and whose fields are all
+// atomics. `blocks` and `taken` are `Send` and `Sync` themselves.
 unsafe impl Send for Scene {}
 
 const LAYOUT: std::alloc::Layout = std::alloc::Layout::new::<Chunk>();
