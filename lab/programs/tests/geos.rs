@@ -1,4 +1,5 @@
-//! Fetches the real package from the registry and builds it.
+//! Fetches the real package from the registry, and builds the default form, the quick form and two
+//! units of the full form.
 
 use std::process::Command;
 
