@@ -40,7 +40,7 @@ impl<'a> Kept<'a> {
     /// folder. With `redacted`, variables replace folder names in the file.
     ///
     /// # Errors
-    /// When the folder for that file cannot be created.
+    /// When `file` is `None`, and heapdrome's own folder for it cannot be created.
     pub fn in_file(
         collection: Collection,
         file: Option<PathBuf>,

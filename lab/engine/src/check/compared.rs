@@ -44,8 +44,8 @@ fn page_faults(facts: &Facts<'_>) -> FidelityCheck {
     deviation(facts, Property::PageFaults, FAULTS, faults, tell)
 }
 
-/// Compares an amount in the program with the amount in the paced replay, both under the allocator
-/// of the recording.
+/// Compares the amount that `of` extracts from the program's row with the amount from the paced
+/// replay's row. Both rows are those of the allocator under which the trace was recorded.
 fn deviation(
     facts: &Facts<'_>,
     property: Property,

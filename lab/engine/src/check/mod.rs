@@ -36,7 +36,8 @@ pub struct CheckRequest {
     pub allocators: Vec<String>,
     /// The allocator under which the trace was recorded.
     pub recorded: String,
-    /// Settings of the program's runs. Runs of the replays share only some of them.
+    /// Settings of the program's runs. The replays' runs use only the processors, the time limit,
+    /// the memory runs and the warm-up rounds.
     pub options: Options,
     /// Conditions under which each of the three races ends.
     pub stopping: Stopping,
@@ -111,7 +112,7 @@ pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Fail
     Ok(check)
 }
 
-/// Returns the command's outcome for a check. The report already contains the details.
+/// Returns heapdrome's outcome for a check. The report already contains the details.
 ///
 /// # Errors
 /// When the replay does not agree with its program in a property.

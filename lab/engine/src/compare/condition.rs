@@ -192,8 +192,8 @@ impl Condition {
             .collect()
     }
 
-    /// Returns the outcome: confirmed if all intervals lie beyond the threshold, ruled out if none
-    /// extends beyond it, otherwise undecided.
+    /// Returns the outcome for the factors that count: confirmed if all intervals lie beyond the
+    /// threshold, ruled out if none extends beyond it, otherwise undecided.
     fn outcome(&self, counting: &[Factor]) -> Outcome {
         let beyond = |factor: &Factor| match self.way {
             Way::More => factor.low > self.beyond,

@@ -8,8 +8,8 @@ use super::{ANY, Condition, short_name};
 use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
-/// Figure that only untimed memory runs measure. By default, each entrant makes one, which is too
-/// few for an interval.
+/// Figure that only untimed memory runs measure. By default, each entrant makes one such run, which
+/// is too few for an interval.
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
