@@ -78,7 +78,7 @@ pub enum Event<'a> {
     SuiteInterrupted {
         /// Arguments of heapdrome that resume the suite, without `--resume` and its file.
         arguments: &'a str,
-        /// File that keeps the results, quoted for a shell.
+        /// Path of the file that keeps the results, quoted for a shell.
         file: &'a str,
     },
     /// The estimate of a suite's time begins.

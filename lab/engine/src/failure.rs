@@ -30,7 +30,8 @@ impl Failure {
         Self::Usage(cause.to_string())
     }
 
-    /// Creates a failure of the machine: disk, permissions, processes.
+    /// Creates a failure of the machine, such as a full disk, a missing permission or a process
+    /// that cannot be started.
     pub fn machine(cause: impl Display) -> Self {
         Self::Machine(cause.to_string())
     }

@@ -58,7 +58,7 @@ impl<'a> Kept<'a> {
         })
     }
 
-    /// Creates a collection without a file, which cannot be resumed.
+    /// Creates a collection without a file. Such a collection cannot be resumed.
     pub fn unnamed(collection: Collection, engine: &'a Engine) -> Self {
         Self {
             collection,

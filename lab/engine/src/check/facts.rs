@@ -62,7 +62,8 @@ impl<'a> Facts<'a> {
         self.entrants.iter().map(|one| one.name)
     }
 
-    /// Returns the baseline, under whose allocator the trace was recorded, if its rows are valid.
+    /// Returns the rows of the baseline, if they are valid. The trace was recorded under the
+    /// baseline's allocator.
     pub(super) fn recorded(&self) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|one| one.is_recorded)
     }

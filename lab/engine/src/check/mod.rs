@@ -1,5 +1,5 @@
-//! The check of a replay: a program races side by side with the replay of its trace, and both are
-//! compared.
+//! The check of a trace. A program races in turns with two replays of its trace, and the check
+//! compares each replay with the program.
 
 mod compared;
 mod facts;

@@ -165,8 +165,8 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// Returns remarks on baselines whose wall time changed although their library did not. The cause
-/// is then the machine, the command or its input.
+/// Returns remarks on baselines whose wall time changed although their library did not. Then the
+/// machine, the command or its input has changed.
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {

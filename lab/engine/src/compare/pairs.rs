@@ -266,7 +266,7 @@ fn without_rounds(pair: &Pair<'_>) -> String {
     format!("{}: no complete round in {which}", pair.place())
 }
 
-/// Returns the cell of a member. Adds the swept value if the cell's name does not contain it.
+/// Returns the name of a member's cell. Adds the swept value if the name has no value.
 fn place(member: &Member) -> String {
     match member.swept {
         Some(value) if !member.cell.contains('=') => format!("{} at {value}", member.cell),

@@ -128,7 +128,7 @@ impl<'a> Opened<'a> {
 
     /// Returns the limit for cells that need no swap: `memory`, no swap, and a quota of
     /// `processors`. Returns `None` without a mechanism. If the quota does not work, the limit has
-    /// none, and a remark gives the reason.
+    /// no quota, and a remark gives the reason.
     ///
     /// # Errors
     /// When the user interrupts.

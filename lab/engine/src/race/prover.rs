@@ -327,7 +327,8 @@ fn ended_well(plan: &Plan, report: &Report) -> bool {
     }
 }
 
-/// Converts an error of the witness into a failure.
+/// Converts an error of the witness into an interruption, a failure of usage or, for any other
+/// error, a failure of the machine.
 pub fn witness_failure(error: WitnessError) -> Failure {
     match error {
         WitnessError::Interrupted => Failure::Interrupted,

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// Returns the suites of this name, or the suite in a file of the user's own.
 ///
 /// # Errors
-/// When the name is unknown, or the file is not a suite.
+/// When the name is unknown, or the file cannot be read or is not a suite.
 pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
     if !is_file(name) {
         return heapdrome_suites::find(name).map_err(Failure::usage);
@@ -36,7 +36,8 @@ pub fn is_file(name: &str) -> bool {
 /// Returns the collection that `--resume` continues, if any.
 ///
 /// # Errors
-/// When the file is not a collection, or belongs to another suite, scale or machine.
+/// When the file cannot be read, is not a collection, or belongs to another suite, scale or
+/// machine.
 pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collection>, Failure> {
     let Some(path) = &request.resume else {
         return Ok(None);

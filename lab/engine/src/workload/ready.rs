@@ -91,7 +91,8 @@ impl Asked {
     /// Prepares the workload: finds its program, and writes its files, if any, into the cache.
     ///
     /// # Errors
-    /// When the workload's program or a file that it needs is unavailable, or the user interrupts.
+    /// When the workload's program or a file that it needs is unavailable, the cache cannot be
+    /// written, or the user interrupts.
     pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
         match &self.what {
             What::Own(parameters, Companion::Runner) => synthetic(parameters),
