@@ -82,7 +82,7 @@ impl fmt::Display for Event {
 /// [`Prepared::prepare`] or needs no preparation.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The program and its arguments. If there is a server, the load generator and its arguments.
+    /// The program and its arguments; for a server, the load generator and its arguments.
     pub command: Vec<String>,
     /// A shell command line to run before each run, from any folder.
     pub prepare: Option<String>,

@@ -32,7 +32,7 @@ pub struct Names<'a> {
     engine: &'a Engine,
 }
 
-/// Entrants that are ready to race, and notes on allocators that are not.
+/// Entrants that are ready to race, and notes on group members that are left out.
 pub struct Ready {
     /// Entrants, in the requested order.
     pub entrants: Vec<Entrant>,

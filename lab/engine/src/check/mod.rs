@@ -61,7 +61,6 @@ impl CheckRequest {
 /// The three races of a check, in order.
 const CELLS: [Cell; 3] = [Cell::Program, Cell::Paced, Cell::Dependencies];
 
-/// One race of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Program,

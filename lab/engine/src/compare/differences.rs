@@ -49,7 +49,7 @@ pub fn differs(pair: &Pair<'_>) -> Vec<String> {
 /// An option's name, with a function that formats its value.
 type Told = (&'static str, fn(&Options) -> String);
 
-/// Options that affect the figures.
+/// Options whose differences are reported, because they affect the figures.
 const OPTIONS: [Told; 7] = [
     ("environment", |options| {
         let pairs = options.environment.iter();

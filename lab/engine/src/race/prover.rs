@@ -247,7 +247,7 @@ impl Prover {
             ..report.proof
         };
         // If the first run already shows that another allocator serves the command, a second run
-        // would change nothing.
+        // would not change the conclusion.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
                 Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),

@@ -36,7 +36,7 @@ pub type ReadOrigin = fn(&[String]) -> Origin;
 pub enum Interrupted {
     /// A sweep. All its unfinished races are resumed.
     Sweep(Whole),
-    /// Folder of a single race.
+    /// A single race, by its folder.
     Race(PathBuf),
 }
 

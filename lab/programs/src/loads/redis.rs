@@ -9,8 +9,8 @@ use crate::{Event, Prepared, ProgramError};
 const SOCKET: &str = "redis.sock";
 
 /// Configuration file of the server, which neither listens to a network nor writes to disk.
-/// `jemalloc-bg-thread` is off, because Debian's server is linked with jemalloc. It would otherwise
-/// start a thread of jemalloc even under another allocator.
+/// Debian's server is linked with jemalloc. With `jemalloc-bg-thread`, the server would start a
+/// thread of jemalloc even under another allocator, so this setting is off.
 const SETTINGS: &str = "\
 port 0
 unixsocket redis.sock
