@@ -28,7 +28,7 @@ pub struct Pairs<'a> {
     pub lost: Vec<Lost<'a>>,
 }
 
-/// A race without rounds in the new result.
+/// A race that had rounds in the old result and has none in the new one.
 pub struct Lost<'a> {
     /// Name of the race's cell in the new collection, with the swept value.
     pub cell: String,

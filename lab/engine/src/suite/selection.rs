@@ -63,11 +63,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that every allocator that `races` lists for a finished race took part in it, so that
-/// finished and remaining races fit into one table.
+/// Checks that each finished race among `races` included all allocators of its entry there. Only
+/// then do finished and remaining races fit into one table.
 ///
 /// # Errors
-/// When such an allocator did not take part in a finished race.
+/// When an allocator of such an entry did not take part in the finished race.
 pub fn check_rivals(
     request: &SuiteRequest,
     before: &Collection,
