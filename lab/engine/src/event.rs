@@ -50,7 +50,7 @@ pub enum Event<'a> {
     /// The next race of a collection begins. The value is its title.
     CellStarted(&'a str),
     /// A lock will be taken, possibly after waiting for another heapdrome process. The value is the
-    /// name of the locked item.
+    /// name of the item to lock.
     Locking(&'a str),
     /// A trace is compiled for its replay. The value is the path or name of the trace.
     Compiling(&'a Path),
@@ -78,7 +78,7 @@ pub enum Event<'a> {
     SuiteInterrupted {
         /// Arguments of heapdrome that resume the suite, without `--resume` and its file.
         arguments: &'a str,
-        /// File that keeps the results, quoted for a shell.
+        /// Path of the file that keeps the results, quoted for a shell.
         file: &'a str,
     },
     /// The estimate of a suite's time begins.
@@ -110,7 +110,7 @@ pub enum Event<'a> {
     },
     /// Leftovers of a killed paging lab, with the action taken on each.
     Leftovers(&'a Leftovers),
-    /// A search for the smallest memory limit begins a step or ends one.
+    /// A search for the smallest memory limit begins a step, or reports the end of one.
     Searching {
         /// The allocator under which the command runs.
         allocator: &'a str,
@@ -126,11 +126,11 @@ pub enum Event<'a> {
         /// The turn: its round, and its number within that round.
         turn: Turn,
     },
-    /// A round of a cell of the paging lab was lost.
+    /// The run of a cell of the paging lab in one round failed, so the round has no measurement.
     RoundLost {
-        /// Cell that lost the round.
+        /// Cell whose run failed.
         cell: &'a PagingCell,
-        /// Reason why the round was lost.
+        /// Reason of the failure.
         why: &'a str,
     },
     /// A program is prepared.
@@ -221,10 +221,10 @@ pub enum Step<'a> {
         round: u32,
         /// The entrant that runs.
         entrant: &'a str,
-        /// Finished share of the rounds or of their time, whichever is larger, from 0 to 1. The
-        /// race may end before this share reaches 1.
+        /// Finished share of the maximum number of rounds or of their maximum time, whichever is
+        /// larger, from 0 to 1. The race may end before this share reaches 1.
         share: f64,
-        /// Remaining time at the current pace, if the race does not end before its limits.
+        /// Expected time until the race reaches its limits.
         left: Duration,
     },
     /// An untimed run.
@@ -239,7 +239,7 @@ pub enum Step<'a> {
 /// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// Proof of which object serves malloc.
+    /// Proof that shows which object serves malloc.
     Proof,
     /// Measurement of the process tree's memory.
     Memory,
@@ -294,11 +294,11 @@ pub struct GoingOn<'a> {
     pub folder: &'a Path,
     /// Number of ended races and of all races; `None` for a single race.
     pub races: Option<(usize, usize)>,
-    /// Number of rounds done, and its maximum.
+    /// Number of rounds done, and the maximum number of rounds.
     pub rounds: RoundsDone,
 }
 
-/// Number of rounds done, and the maximum.
+/// Number of rounds done, and the maximum number of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundsDone {
     /// Number of rounds done, over all races.

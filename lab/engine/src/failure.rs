@@ -12,7 +12,7 @@ pub enum Failure {
     /// Wrong usage or input.
     #[error("{0}")]
     Usage(String),
-    /// The command fails under the baseline itself, or the runs of its entrants are not comparable.
+    /// The command fails under the baseline, or the runs of the entrants are not comparable.
     #[error("{0}")]
     Baseline(String),
     /// A file could not be written, a process could not be started, or the machine failed
@@ -30,7 +30,8 @@ impl Failure {
         Self::Usage(cause.to_string())
     }
 
-    /// Creates a failure of the machine: disk, permissions, processes.
+    /// Creates a failure of the machine, such as a full disk, a missing permission or a process
+    /// that cannot be started.
     pub fn machine(cause: impl Display) -> Self {
         Self::Machine(cause.to_string())
     }

@@ -1,5 +1,5 @@
-//! Result of a trace's latest check. It is stored in a file beside the trace, which races of the
-//! trace read.
+//! Result of a trace's latest check. A file beside the trace contains the result, and races of the
+//! trace read that file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ pub fn path(trace: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns the outcome of the latest check of one process of a trace. If the file beside the trace
-/// is unusable, or is the check of another trace or process, returns a note for the reader instead.
-/// Returns neither if there is no such file.
+/// Returns the latest check of one process of a trace. If the file beside the trace is unusable, or
+/// is the check of another trace or process, returns a note for the reader instead. Returns neither
+/// a check nor a note if there is no such file.
 pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Option<String>) {
     let path = path(trace);
     let file = path.display();

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// Folders in which heapdrome keeps its files.
 pub struct Folders {
-    /// Cache of sources and built allocators.
+    /// Cache of sources, allocators, checks and generated inputs.
     pub cache: Cache,
     /// Configuration folder, which contains the user's own allocators.
     pub config: PathBuf,

@@ -1,6 +1,6 @@
-//! Handling of Ctrl-C. The first Ctrl-C asks heapdrome to stop and report, the second ends it at
-//! once. When heapdrome ends, the launcher's socket closes, and the launcher kills every measured
-//! process.
+//! Handling of Ctrl-C, SIGTERM and SIGHUP. The first signal asks heapdrome to stop and report, the
+//! second ends heapdrome at once. When heapdrome ends, the launcher's socket closes, and the
+//! launcher kills every measured process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -40,7 +40,7 @@ impl<'a> Kept<'a> {
     /// folder. With `redacted`, variables replace folder names in the file.
     ///
     /// # Errors
-    /// When the folder for that file cannot be created.
+    /// When `file` is `None`, and heapdrome's own folder for it cannot be created.
     pub fn in_file(
         collection: Collection,
         file: Option<PathBuf>,
@@ -58,7 +58,7 @@ impl<'a> Kept<'a> {
         })
     }
 
-    /// Creates a collection without a file, which cannot be resumed.
+    /// Creates a collection without a file. Such a collection cannot be resumed.
     pub fn unnamed(collection: Collection, engine: &'a Engine) -> Self {
         Self {
             collection,

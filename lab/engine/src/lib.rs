@@ -1,5 +1,5 @@
-//! Engine of heapdrome: turns a request for a race, a sweep, a suite, a search for limits or a
-//! comparison into a result.
+//! Engine of heapdrome. It turns a request for a race, a sweep, a suite, a check of a trace, a
+//! search for limits or a comparison into a result.
 //!
 //! The engine emits [`event`]s and prints nothing. It does not depend on a command line or a
 //! terminal.

@@ -92,7 +92,8 @@ pub(crate) fn prepare(
     })
 }
 
-/// Writes the complete folder in the staging area, then replaces the old one and its objects.
+/// Writes the complete folder in the staging area, then replaces the old folder, including its
+/// object files.
 fn write_folder(
     lock: &Lock,
     directory: &Path,

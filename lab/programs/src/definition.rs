@@ -1,4 +1,4 @@
-//! Definitions of programs as data files.
+//! Definitions of programs, parsed from data files.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

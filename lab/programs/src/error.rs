@@ -100,7 +100,7 @@ pub enum ProgramError {
     /// Only root can install packages.
     #[error("only root can install packages; run: {command}")]
     NotRoot {
-        /// The command that installs the packages as root.
+        /// Command that root can run to install the packages.
         command: String,
     },
     /// The package manager failed.

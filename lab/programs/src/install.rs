@@ -1,4 +1,4 @@
-//! Installs the packages that programs need, with the system's own package manager.
+//! Installs the packages that programs need, with apt-get.
 
 use std::process::Command;
 

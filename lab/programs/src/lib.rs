@@ -76,19 +76,20 @@ impl fmt::Display for Event {
 
 /// Program that is ready to be raced.
 ///
-/// While it exists, no other heapdrome process prepares the same folder, and the cache is not
-/// cleaned: two races in one folder would remove each other's files. The same process may prepare
-/// the folder again for alternating races, because every run begins with [`Prepared::prepare`] or
-/// needs no preparation.
+/// While this value exists, no other heapdrome process prepares the same folder or cleans the
+/// cache. Two processes that race in one folder would remove each other's files. The same process
+/// may prepare the folder again for alternating races, because every run begins with
+/// [`Prepared::prepare`] or needs no preparation.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The program and its arguments. If there is a server, the load generator and its arguments.
+    /// The program and its arguments; for a server, the load generator and its arguments.
     pub command: Vec<String>,
     /// A shell command line to run before each run, from any folder.
     pub prepare: Option<String>,
     /// The folder in which the command must run.
     pub directory: PathBuf,
-    /// The details needed to repeat the result: package, sources, versions, parameters.
+    /// Versions of the tools, and values of the parameters. For a build, also the package, the
+    /// number of translation units, the flags, the number of jobs and any skipped compiler cache.
     pub notes: Vec<String>,
     /// Environment variables of the command, equal for every entrant.
     pub environment: BTreeMap<String, String>,

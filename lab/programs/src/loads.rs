@@ -20,7 +20,6 @@ mod z3;
 use crate::request::Request;
 use crate::{Event, Prepared, ProgramError};
 
-/// Function that prepares a load.
 pub(crate) type Load = fn(&Request<'_>, &mut dyn FnMut(Event)) -> Result<Prepared, ProgramError>;
 
 /// Returns the load of the program of this name; `None` if there is none, as for a build.

@@ -1,7 +1,8 @@
 //! Reproducible pseudorandom numbers.
 
-/// Generator whose numbers must never change, because the inputs of programs depend on them: the
-/// upper 31 bits of the 64-bit linear congruential generator of Knuth's MMIX.
+/// Generator that returns the upper 31 bits of each state of Knuth's MMIX, a 64-bit linear
+/// congruential generator. Its numbers must never change, because the inputs of programs depend on
+/// them.
 pub(crate) struct Random(u64);
 
 impl Random {

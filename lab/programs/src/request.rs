@@ -17,7 +17,7 @@ use crate::{Availability, Event, Prepared, Program, ProgramError};
 /// Number of characters of the input's hash in the name of its folder.
 const STAMP: usize = 12;
 
-/// Requested load, and the place where it is prepared.
+/// Requested load: its program, parameters and tools, and the cache for its input.
 pub(crate) struct Request<'a> {
     pub program: &'a Program,
     pub values: Values<'a>,

@@ -1,4 +1,5 @@
-//! Fetches the real package from the registry and builds it.
+//! Fetches the real package from the registry, and builds the default form, the quick form and two
+//! units of the full form.
 
 use std::process::Command;
 
@@ -55,8 +56,8 @@ fn the_quick_form_is_small() {
     );
 }
 
-/// Building all units takes minutes. The test builds two units that need generated and bundled
-/// headers.
+/// Building all units takes minutes, so the test builds only two units that need generated and
+/// bundled headers.
 #[test]
 fn units_of_the_full_form_find_generated_and_bundled_headers() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,5 @@
-//! Runs the quick form of every installed program except `build` twice. Also tests the input of
-//! `sqlite` with other values and after an interrupt.
+//! Runs the quick form of every installed program except `build` twice. Also tests that other
+//! values give `sqlite` another input, and that an interrupted generation leaves no input.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

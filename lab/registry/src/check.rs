@@ -31,7 +31,7 @@ pub enum CheckOutcome {
     Broke(String),
     /// The program exceeded this time limit and was killed.
     Hung(Duration),
-    /// The library did not serve malloc, so nothing was checked. The text describes the reason.
+    /// Another library served malloc, so the program checked nothing. The text gives the details.
     NotServed(String),
 }
 
@@ -89,7 +89,7 @@ impl Checks {
     /// served a basic program.
     ///
     /// # Errors
-    /// When a program cannot be started, or the user interrupts.
+    /// When a program cannot be started, its output cannot be stored, or the user interrupts.
     pub fn run(
         &self,
         entrant: &Entrant,

@@ -37,8 +37,9 @@ impl Compiled {
         source.program(&self.folder)
     }
 
-    /// Runs a command in a folder under an entrant, until it ends or exceeds a limit. The
-    /// environment variable [`EXPECTED`] contains the path of the library that must serve `malloc`.
+    /// Runs a command in a folder under an entrant, until the command ends or exceeds a limit. The
+    /// environment variable [`EXPECTED`] contains the path of the library that must serve `malloc`,
+    /// if that path is known.
     ///
     /// # Errors
     /// When the command cannot be started or waited for, or the user interrupts.

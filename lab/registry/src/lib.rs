@@ -2,7 +2,7 @@
 //!
 //! Each allocator is an entry: a data file in `allocators/`, or a few lines in the user's own
 //! `allocators.toml`. This crate reads the entries, finds their libraries on this machine, builds
-//! those that can be built into the cache, and creates the entrants of a race.
+//! missing libraries in the cache where a recipe exists, and creates the entrants of a race.
 //!
 //! ```no_run
 //! use heapdrome_registry::{Registry, RegistryError};

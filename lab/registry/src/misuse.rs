@@ -67,7 +67,7 @@ impl Misuses {
     /// or the program fails even without misuse.
     ///
     /// # Errors
-    /// When the program cannot be started, or the user interrupts.
+    /// When the program cannot be started, its output cannot be stored, or the user interrupts.
     pub fn control(&self, entrant: &Entrant) -> Result<Option<String>, RegistryError> {
         let run = self.run(entrant, CONTROL)?;
         let why = run.said.or(run.harm);
@@ -84,7 +84,7 @@ impl Misuses {
     /// Commits the misuse `kind` under an entrant.
     ///
     /// # Errors
-    /// When the program cannot be started, or the user interrupts.
+    /// When the program cannot be started, its output cannot be stored, or the user interrupts.
     pub fn run(&self, entrant: &Entrant, kind: &str) -> Result<MisuseRun, RegistryError> {
         let source = if kind.starts_with(OPERATORS) {
             &IN_CPP

@@ -74,7 +74,7 @@ impl Registry {
     /// same name.
     ///
     /// # Errors
-    /// When the user's file is unreadable or invalid.
+    /// When the user's file is unreadable or invalid, or a built-in entry is invalid.
     pub fn load(cache: &Cache, config_dir: &Path) -> Result<Self, RegistryError> {
         let mut entries = embedded::entries()?;
         for own in config::read(config_dir)? {
@@ -250,8 +250,8 @@ impl Registry {
         }
     }
 
-    /// Returns the entrant for a name, or for the path of a library, which must contain a `/`.
-    /// Builds nothing.
+    /// Returns the entrant for the name of an allocator or the path of a library. A text with a `/`
+    /// is a path. Builds nothing.
     ///
     /// # Errors
     /// [`RegistryError::NotInstalled`] when `install` would help. Otherwise the error names the
@@ -307,8 +307,9 @@ impl Registry {
         }
     }
 
-    /// Builds an allocator into the cache, unless the cache already contains it. `observe` receives
-    /// the progress. When the cache's interrupt flag is set, the build ends early. The log is kept.
+    /// Builds an allocator, or writes heapdrome's own library, into the cache. Does nothing if the
+    /// allocator is already installed. `observe` receives the progress of a build. When the cache's
+    /// interrupt flag is set, the build ends early. The log of the build is kept.
     ///
     /// # Errors
     /// When the name is unknown, a requirement of the build is missing, or the build fails or is

@@ -11,7 +11,8 @@ use crate::failure::Failure;
 
 pub use names::{Names, Ready};
 
-/// Converts an error of the registry into a failure of the right category.
+/// Converts an error of the registry into an interruption, a failure of the machine or, for any
+/// other error, a failure of usage.
 pub fn failure(error: RegistryError) -> Failure {
     match error {
         RegistryError::Interrupted { .. }
@@ -26,7 +27,7 @@ pub fn failure(error: RegistryError) -> Failure {
     }
 }
 
-/// Builds one allocator, and reports the progress as events.
+/// Builds one allocator unless it is installed, and reports the progress as events.
 ///
 /// # Errors
 /// When the allocator cannot be built.

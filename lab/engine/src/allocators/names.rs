@@ -32,11 +32,11 @@ pub struct Names<'a> {
     engine: &'a Engine,
 }
 
-/// Entrants that are ready to race, and notes on allocators that are not.
+/// Entrants that are ready to race, and notes on group members that are left out.
 pub struct Ready {
     /// Entrants, in the requested order.
     pub entrants: Vec<Entrant>,
-    /// Reasons why group members are left out, and the command that installs the missing ones.
+    /// Reasons why group members are left out, and the command that builds the missing ones.
     pub notes: Vec<String>,
 }
 
@@ -206,8 +206,8 @@ impl<'a> Names<'a> {
         Ok(ready)
     }
 
-    /// Returns whether an allocator must be built from sources that cannot be fetched. The sources
-    /// of heapdrome's own allocators are embedded.
+    /// Returns whether an allocator must be built from sources that cannot be fetched. This is
+    /// false for heapdrome's own allocators, because their files are embedded in the binary.
     fn is_out_of_reach(&self, missing: &Missing, name: &str) -> bool {
         let entry = self.registry.find(name);
         let is_embedded = entry
@@ -215,7 +215,8 @@ impl<'a> Names<'a> {
         missing.offline && !is_embedded && missing.names.iter().any(|one| one == name)
     }
 
-    /// Announces the builds whose duration is known, and returns all allocators that must be built.
+    /// Announces the builds whose duration is known, and returns all allocators among `names` that
+    /// must be built.
     fn announce(&self, names: &[String]) -> Missing {
         let entries = names
             .iter()

@@ -16,7 +16,8 @@ const MEMORY: f64 = 0.05;
 /// program.
 const FAULTS: f64 = 0.10;
 
-/// Minimum rank correlation between the orders by memory in the program and in the replay.
+/// Minimum rank correlation between the entrants' order by peak memory in the program and their
+/// order in the replay.
 const CORRELATION: f64 = 0.9;
 
 const UNKNOWN: &str = "unknown";
@@ -44,8 +45,8 @@ fn page_faults(facts: &Facts<'_>) -> FidelityCheck {
     deviation(facts, Property::PageFaults, FAULTS, faults, tell)
 }
 
-/// Compares an amount in the program with the amount in the paced replay, both under the allocator
-/// of the recording.
+/// Compares the amount that `of` extracts from the program's row with the amount from the paced
+/// replay's row. Both rows are those of the allocator under which the trace was recorded.
 fn deviation(
     facts: &Facts<'_>,
     property: Property,
@@ -131,8 +132,9 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Checks for each pair of entrants that differ in the program whether their ratio lies on the same
-/// side of 1 in the replay. `figures` names the figure of the program and the figure of the replay.
+/// Checks, for each pair of entrants that differ in the program, whether the pair's ratio lies on
+/// the same side of 1 in the program and in the replay. `figures` names the figure of the program
+/// and the figure of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

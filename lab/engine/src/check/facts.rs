@@ -3,7 +3,7 @@
 //! The peak of a process includes its image: its binary, its libraries and its stack. The peak of a
 //! replay also includes the replay's own tables. The check subtracts all of these. The remaining
 //! memory comes from malloc or from the program's own mappings. A replay of malloc calls cannot
-//! reproduce such mappings, so its peak is too low if the program maps much memory.
+//! reproduce such mappings, so the replay's peak is too low if the program maps much memory.
 
 use heapdrome_replay::{FAULTS, TABLES};
 use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};
@@ -12,8 +12,8 @@ use heapdrome_statistics::median;
 /// Size of a page in bytes.
 const PAGE: f64 = 4096.0;
 
-/// Number of file pages that the kernel maps at one page fault by default. They fill the 64 KiB of
-/// its setting `fault_around_bytes`.
+/// Number of file pages that the kernel maps at one page fault by default. These pages fill the
+/// 64 KiB that the kernel's setting `fault_around_bytes` contains by default.
 const AROUND: f64 = 16.0;
 
 /// Rows of one entrant in the races of the program and of the two replays.
@@ -62,7 +62,8 @@ impl<'a> Facts<'a> {
         self.entrants.iter().map(|one| one.name)
     }
 
-    /// Returns the baseline, under whose allocator the trace was recorded, if its rows are valid.
+    /// Returns the rows of the baseline, if they are valid. The trace was recorded under the
+    /// baseline's allocator.
     pub(super) fn recorded(&self) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|one| one.is_recorded)
     }
@@ -99,10 +100,10 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the median number of page faults. For a replay, counts the faults of its operations. For
-/// a program, subtracts the faults of its image. The image causes one fault for each written page,
-/// and one for each group of file pages that the kernel maps together. Returns `None` if the image
-/// or the faults of a program were not measured.
+/// Returns the median number of page faults. For a replay, returns the faults that it counted in
+/// its operations. For a program, subtracts the faults of its image from all faults. The image
+/// causes about one fault for each written page, and one for each group of file pages that the
+/// kernel maps together. Returns `None` if the image or the faults of a program were not measured.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

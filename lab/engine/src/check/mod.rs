@@ -1,5 +1,5 @@
-//! The check of a replay: a program races side by side with the replay of its trace, and both are
-//! compared.
+//! The check of a trace. A program races in turns with two replays of its trace, and the check
+//! compares each replay with the program.
 
 mod compared;
 mod facts;
@@ -36,7 +36,8 @@ pub struct CheckRequest {
     pub allocators: Vec<String>,
     /// The allocator under which the trace was recorded.
     pub recorded: String,
-    /// Settings of the program's runs. Runs of the replays share only some of them.
+    /// Settings of the program's runs. The replays' runs use only the processors, the time limit,
+    /// the memory runs and the warm-up rounds.
     pub options: Options,
     /// Conditions under which each of the three races ends.
     pub stopping: Stopping,
@@ -60,7 +61,6 @@ impl CheckRequest {
 /// The three races of a check, in order.
 const CELLS: [Cell; 3] = [Cell::Program, Cell::Paced, Cell::Dependencies];
 
-/// One race of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Program,
@@ -111,7 +111,7 @@ pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Fail
     Ok(check)
 }
 
-/// Returns the command's outcome for a check. The report already contains the details.
+/// Returns heapdrome's outcome for a check. The report already contains the details.
 ///
 /// # Errors
 /// When the replay does not agree with its program in a property.

@@ -105,7 +105,7 @@ impl Order {
 /// Comparison of two orders of the entrants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Orders {
-    /// The program shows no order: no difference that matters between entrants.
+    /// The program shows no order, because no entrants differ by an amount that matters.
     NoOrder,
     /// The program shows an order, but the replay shows none.
     NotReproduced,

@@ -45,8 +45,8 @@ impl Sides {
         sides
     }
 
-    /// Returns the comparison of `property`. `compared` is the number of pairs that were compared
-    /// in the program.
+    /// Returns the agreement between the program and its replay in `property`. `compared` is the
+    /// number of pairs that were compared in the program.
     pub(super) fn check(&self, property: Property, compared: usize) -> FidelityCheck {
         let differ = self.same + self.wrong.len() + self.open.len();
         let mut replay = format!("{} of {differ} on the same side", self.same);

@@ -12,8 +12,8 @@ use crate::race::{Kind, factor};
 /// Maximum probability of one or more false verdicts on one figure, over all allocators and races.
 pub const ALPHA: f64 = 0.05;
 
-/// Family of simultaneous comparisons: the number of comparisons of each figure that share the
-/// probability of error.
+/// Number of simultaneous comparisons of each figure. All comparisons of one figure share the
+/// probability of error [`ALPHA`].
 pub struct Family {
     same_machine: bool,
     comparisons: BTreeMap<String, usize>,
@@ -36,7 +36,8 @@ impl Family {
         }
     }
 
-    /// Compares every figure of every allocator with valid rows in both races.
+    /// Compares every figure of the allocators with valid rows in both races. Omits the twin and,
+    /// between machines, the baseline.
     pub fn compare(&self, pair: &Pair<'_>) -> RacePair {
         let mut changes = Vec::new();
         for both in pair.compared(self.same_machine) {
@@ -88,7 +89,7 @@ impl Family {
 ///
 /// Between machines, only the ratio to the baseline is meaningful. On one machine the figure itself
 /// must show the change, too. A time alone proves nothing, because the machine's speed drifts from
-/// race to race. Memory does not depend on speed, so its figure alone decides: if a program uses
+/// race to race. A figure in bytes does not depend on speed, so it alone decides. If a program uses
 /// more memory under every allocator, the increase is real.
 pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     let time = Kind::of(&change.figure) == Kind::Time;

@@ -14,7 +14,8 @@ use super::pairs::{Pair, Pairs};
 use crate::failure::Failure;
 use heapdrome_schema::nearest_or_all;
 
-/// Word that stands for every rival.
+/// Word that stands for every rival. If the baseline fails in the new race, that failure also
+/// confirms a condition with this word.
 const ANY: &str = "any";
 
 /// Short names of figures, each with the name in a result.
@@ -192,8 +193,8 @@ impl Condition {
             .collect()
     }
 
-    /// Returns the outcome: confirmed if all intervals lie beyond the threshold, ruled out if none
-    /// extends beyond it, otherwise undecided.
+    /// Returns the outcome for the factors that count: confirmed if all intervals lie beyond the
+    /// threshold, ruled out if none extends beyond it, otherwise undecided.
     fn outcome(&self, counting: &[Factor]) -> Outcome {
         let beyond = |factor: &Factor| match self.way {
             Way::More => factor.low > self.beyond,

@@ -49,7 +49,7 @@ pub fn differs(pair: &Pair<'_>) -> Vec<String> {
 /// An option's name, with a function that formats its value.
 type Told = (&'static str, fn(&Options) -> String);
 
-/// Options that affect the figures.
+/// Options whose differences are reported, because they affect the figures.
 const OPTIONS: [Told; 7] = [
     ("environment", |options| {
         let pairs = options.environment.iter();
@@ -96,7 +96,7 @@ fn settings(both: &Both<'_>) -> (String, String) {
     (words(&both.old.settings), words(&both.new.settings))
 }
 
-/// Returns the first digits of a hash, which are enough to distinguish two hashes.
+/// Returns the first digits of a hash, which are enough to distinguish two files for a reader.
 fn brief(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
@@ -165,8 +165,8 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// Returns remarks on baselines whose wall time changed although their library did not. Such a
-/// change reveals a change of the machine, the command or its input.
+/// Returns remarks on baselines whose wall time changed although their library did not. Then the
+/// machine, the command or its input has changed.
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {

@@ -65,7 +65,7 @@ fn parsed(
     texts.iter().map(one).collect()
 }
 
-/// Returns the command's outcome for a comparison: a failure only if a condition is confirmed.
+/// Returns heapdrome's outcome for a comparison: a failure only if a condition is confirmed.
 ///
 /// # Errors
 /// When a condition is confirmed.

@@ -22,13 +22,13 @@ pub struct Pair<'a> {
 pub struct Pairs<'a> {
     /// Pairs of races, in the order of the new result.
     pub pairs: Vec<Pair<'a>>,
-    /// Races that are in only one result, or have no complete round in one of the results.
+    /// Descriptions of the races that one result lacks, or that have no complete round in a result.
     pub unmatched: Vec<String>,
     /// Races that had rounds in the old result and have none in the new one.
     pub lost: Vec<Lost<'a>>,
 }
 
-/// A race without rounds in the new result.
+/// A race that had rounds in the old result and has none in the new one.
 pub struct Lost<'a> {
     /// Name of the race's cell in the new collection, with the swept value.
     pub cell: String,
@@ -146,8 +146,8 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 /// Returns the common races of two results.
 ///
 /// # Errors
-/// When the results are of different kinds or commands, have no race in common, or have no
-/// allocator with valid rows in both. Also when the machines differ and no race has the same
+/// When one result is a race and the other a collection, the commands differ, no race is common, or
+/// no allocator has valid rows in both. Also when the machines differ and no race has the same
 /// baseline in both results.
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
@@ -266,7 +266,7 @@ fn without_rounds(pair: &Pair<'_>) -> String {
     format!("{}: no complete round in {which}", pair.place())
 }
 
-/// Returns the cell of a member. Adds the swept value if the cell's name does not contain it.
+/// Returns the name of a member's cell. Adds the swept value if the name has no value.
 fn place(member: &Member) -> String {
     match member.swept {
         Some(value) if !member.cell.contains('=') => format!("{} at {value}", member.cell),

@@ -12,7 +12,7 @@ pub use cells::{Cells, outcome};
 pub use holder::{holdings, rivals_of, unbuilt};
 pub use opened::{Opened, SwapWish, ledger};
 
-/// Converts an error of the lab into a failure.
+/// Converts an error of the lab into an interruption or a failure of the machine.
 pub fn failure(error: Error) -> Failure {
     match error {
         Error::Interrupted => Failure::Interrupted,

@@ -63,8 +63,8 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Creates the requested swap, if any, and checks that enough is free. Adds a remark if the
-    /// swap would be more than half full.
+    /// Creates the requested swap, if any, and checks that at least `needed` of swap is free. Adds
+    /// a remark if the swap would be more than half full.
     ///
     /// # Errors
     /// When the swap cannot be created, or less than `needed` is free.
@@ -128,7 +128,7 @@ impl<'a> Opened<'a> {
 
     /// Returns the limit for cells that need no swap: `memory`, no swap, and a quota of
     /// `processors`. Returns `None` without a mechanism. If the quota does not work, the limit has
-    /// none, and a remark gives the reason.
+    /// no quota, and a remark gives the reason.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -161,7 +161,7 @@ impl<'a> Opened<'a> {
 /// Returns the lab's ledger, and the leftovers of a killed lab with the action taken on each.
 ///
 /// # Errors
-/// When its folder cannot be written.
+/// When the ledger's folder cannot be written.
 pub fn ledger(engine: &Engine) -> Result<(Arc<Ledger>, Leftovers), Failure> {
     let state = engine.folders.races.with_file_name("paging");
     Ledger::open(&state).map_err(failure)

@@ -96,8 +96,9 @@ fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     }
 }
 
-/// Adds `as_is` to the entrants. As the baseline, it replaces the former baseline and its twin. The
-/// former baseline then becomes the last rival, and the other entrants keep their positions.
+/// Adds `as_is` to the entrants: as the last rival, or in place of the baseline and its twin. In
+/// the second case, the former baseline becomes the last rival, and the other entrants keep their
+/// positions.
 fn enter(entrants: &mut Vec<Entrant>, role: Role, as_is: Entrant) {
     if role == Role::Rival {
         entrants.push(as_is);

@@ -60,7 +60,7 @@ pub struct Contest {
     pub(super) progress: Progress,
     pub(super) interrupt: Arc<AtomicBool>,
     pub(super) clock: Clock,
-    /// Duration of a run of the baseline before the first round.
+    /// Duration of the baseline's unrecorded run before the first round; `None` without such a run.
     pub(super) trial: Option<Duration>,
     pub(super) last_table: Instant,
     pub(super) program: Option<Fingerprint>,

@@ -60,8 +60,8 @@ impl Contest {
         Ok(ended)
     }
 
-    /// Returns the time to reserve, within the limit `most`, for the runs of the baseline and the
-    /// leading entrant. A timed run takes `run`.
+    /// Returns the time to reserve, within the limit `most`, for the tracked runs of the baseline
+    /// and the leading entrant. `run` is the duration of a timed run.
     pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
         match self.wants_evidence() {
             true => reserve(run, most),
@@ -117,8 +117,8 @@ impl Contest {
     }
 }
 
-/// Returns the time allowed for tracking the entrant of this rank. The rounds took `timed`, and
-/// other untimed work took `untimed`.
+/// Returns the time allowed for tracking the entrant at this position in the order of tracking.
+/// The rounds took `timed`, and other untimed work took `untimed`.
 fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     let left = (timed / SHARE).saturating_sub(untimed);
     match rank < ALWAYS {
@@ -128,7 +128,7 @@ fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
 }
 
 /// Returns the time to reserve, within the limit `most`, for tracking the first [`ALWAYS`]
-/// entrants. A timed run takes `run`.
+/// entrants. `run` is the duration of a timed run.
 fn reserve(run: Duration, most: Duration) -> Duration {
     let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);
     wanted.min(most / RESERVED)

@@ -2,8 +2,8 @@
 
 use heapdrome_schema::{Entrant, Proof};
 
-/// Returns the faults that concern the command of `proof`. Faults of `operator new` are omitted if
-/// the proof shows that nothing called it.
+/// Returns the faults that concern the command of `proof`. Omits the faults of `operator new` if
+/// the proof shows that the command never calls it. Without a proof, returns all faults.
 pub fn concerning(entrant: &Entrant, proof: Option<&Proof>) -> Vec<String> {
     let calls_new = proof.and_then(|proof| proof.operator_new) != Some(false);
     let of_new = entrant.faults_of_new.iter().filter(|_| calls_new);

@@ -16,7 +16,7 @@ use super::rules::{Rules, comparison};
 pub struct Judge {
     /// Suite whose targets decide.
     pub suite: Suite,
-    /// Race of the suite.
+    /// Race of the suite that is judged.
     pub race: Race,
 }
 

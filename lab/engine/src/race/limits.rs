@@ -29,7 +29,7 @@ const FEWEST: u32 = FEWEST_ROUNDS as u32;
 /// Maximum time for the rounds of a usual race, and the time for the rounds of a patient one.
 const PATIENT: Duration = Duration::from_secs(600);
 
-/// Returns the time allowed for rounds at this pace, if one run takes `run`.
+/// Returns the time allowed for all rounds at this pace, if one run takes `run`.
 pub fn time_of_rounds(pace: Pace, run: Duration) -> Duration {
     match pace {
         Pace::Quick => QUICK,

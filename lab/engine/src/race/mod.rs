@@ -52,7 +52,7 @@ pub use turns::in_turns;
 const WITHOUT_PROOF: &str =
     "no proof was taken of the object that served malloc, so nothing is recommended";
 
-/// Returns the command's outcome for a race. The report already contains the details.
+/// Returns heapdrome's outcome for a race. The report already contains the details.
 ///
 /// # Errors
 /// When the race failed or compared nothing, an entrant's row is invalid, or no proof was taken.
@@ -81,7 +81,8 @@ pub fn outcome(ended: Result<Ended, Failure>, result: &RaceResult) -> Result<(),
     }
 }
 
-/// Converts an error of the measurer into a failure of the right category.
+/// Converts an error of the measurer into an interruption, a failure of usage or, for any other
+/// error, a failure of the machine.
 fn measure_failure(error: MeasureError) -> Failure {
     match error {
         MeasureError::Interrupted => Failure::Interrupted,

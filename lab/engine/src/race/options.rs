@@ -20,7 +20,7 @@ pub fn usual_options() -> Options {
     }
 }
 
-/// Figures of every race that `--judge` accepts: short name, and name in a result.
+/// Figures that `--judge` accepts in every race, each with its short name and its name in a result.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
 /// Checks that the race has every judged figure. `metrics` are the names of the race's figures in

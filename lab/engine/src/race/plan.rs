@@ -100,7 +100,7 @@ fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready
 /// Returns the folder in which heapdrome runs.
 ///
 /// # Errors
-/// When the folder no longer exists.
+/// When the folder cannot be determined, for example because it no longer exists.
 pub fn current_folder() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .map_err(|error| Failure::Machine(format!("cannot determine the current folder: {error}")))
@@ -109,7 +109,8 @@ pub fn current_folder() -> Result<PathBuf, Failure> {
 /// Prepares the workload of a resumed race, and locks its resources.
 ///
 /// # Errors
-/// When the workload is no longer available.
+/// When this version does not know the workload, the workload cannot be prepared, or the user
+/// interrupts.
 pub fn workload_again(line: Option<&str>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let asked = line.map(Asked::from_line).transpose()?;
     asked.map(|asked| asked.ready(engine)).transpose()

@@ -1,5 +1,5 @@
-//! Proofs of a race. They determine the object that serves malloc, before any timing and after
-//! every change.
+//! Proofs of a race, which determine the object that serves malloc. They are taken before any timed
+//! run, and again when a library, the executable or the environment has changed.
 
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
 use heapdrome_schema::{Coverage, Proof, Role, UnservedReason};
@@ -13,7 +13,6 @@ use crate::event::Aim;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// Consumer of the events of a step.
 type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
@@ -250,8 +249,8 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Explains the end of a race whose command traces programs, but continues without tracing if the
-/// kernel refuses it.
+/// Explains the end of a race whose command traces programs, but continues without tracing when the
+/// kernel refuses to let it trace.
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but heapdrome traces them, too, and the kernel allows one tracer for \

@@ -247,7 +247,7 @@ impl Prover {
             ..report.proof
         };
         // If the first run already shows that another allocator serves the command, a second run
-        // would change nothing.
+        // would not change the conclusion.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
                 Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),
@@ -327,7 +327,8 @@ fn ended_well(plan: &Plan, report: &Report) -> bool {
     }
 }
 
-/// Converts an error of the witness into a failure.
+/// Converts an error of the witness into an interruption, a failure of usage or, for any other
+/// error, a failure of the machine.
 pub fn witness_failure(error: WitnessError) -> Failure {
     match error {
         WitnessError::Interrupted => Failure::Interrupted,

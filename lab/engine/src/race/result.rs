@@ -275,8 +275,8 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     remarks
 }
 
-/// Returns the number of rounds after which the figures may stop a decided entrant or end a decided
-/// race; `None` if they never do.
+/// Returns the minimum number of rounds before an entrant or the race may stop because it is
+/// decided; `None` if decisions stop neither.
 fn least_rounds(plan: &Plan) -> Option<u32> {
     let stopping = &plan.stopping;
     let decides = stopping.until_decided || stopping.margin.is_some();

@@ -36,13 +36,13 @@ pub type ReadOrigin = fn(&[String]) -> Origin;
 pub enum Interrupted {
     /// A sweep. All its unfinished races are resumed.
     Sweep(Whole),
-    /// Folder of a single race.
+    /// A single race, by its folder.
     Race(PathBuf),
 }
 
 /// Returns the race or sweep to resume. `name` is the name of a race or of a sweep; a race that is
 /// part of a sweep selects its sweep. [`LATEST`] selects the last interrupted race or sweep that
-/// was started in the current folder; with `new_limits`, it also selects ended ones.
+/// was started in the current folder. With `new_limits`, [`LATEST`] also considers ended ones.
 ///
 /// # Errors
 /// When no race or sweep has this name. With [`LATEST`], when no unfinished race was started here,

@@ -30,7 +30,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Runs rounds until everything is decided, or time or rounds are used up.
+    /// Runs rounds until the race ends.
     pub(super) fn rounds(&mut self) -> Result<Ended, Failure> {
         loop {
             if let Some(ended) = self.round_or_end()? {
@@ -255,7 +255,7 @@ impl Contest {
     }
 }
 
-/// Remark that explains why an entrant has no figures of its process tree.
+/// Remark that explains why memory runs are missing.
 const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was made";
 
 /// Explanation of a differing output, shown in place of standard error.

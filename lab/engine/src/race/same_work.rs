@@ -145,9 +145,10 @@ struct Compared {
 }
 
 impl Contest {
-    /// Compares the work of all entrants. If a difference is acceptable, adds a remark. Otherwise
-    /// runs the baseline again, and returns the end of the race if a difference remains. Does
-    /// nothing if the race has runs, because it was already checked.
+    /// Compares the work of all entrants. A race that accepts different work gets a remark on a
+    /// difference. For any other race, a difference makes the baseline run again; if a difference
+    /// remains, the end of the race is returned. Does nothing if the race has timed runs, because
+    /// the work was compared before them.
     pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
         if !self.race.runs().is_empty() {
             return Ok(None);

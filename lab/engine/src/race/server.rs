@@ -92,7 +92,7 @@ pub fn succeeds_unwatched(
 /// Default time limit of the command without the witness.
 const UNWATCHED_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runner of commands that use the C library's allocator instead of an entrant's.
+/// Runner of commands without an entrant's allocator.
 struct Helper<'a> {
     plan: &'a Plan,
     base: &'a BaseEnvironment,

@@ -83,7 +83,8 @@ pub fn in_turns(
     (done, outcome)
 }
 
-/// Plans and proves the races in order, up to the first failure.
+/// Plans or resumes the races in order, and does all work that precedes their rounds. Stops at the
+/// first failure.
 fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Failure>) {
     let mut proofs = ProofStore::default();
     let mut turns = Vec::new();

@@ -30,9 +30,9 @@ pub struct Estimate {
 /// replaces the rivals in an estimate if none of them is built.
 const STAND_IN: &str = "system-arena1";
 
-/// Runs one round of the smallest form of each race, and scales the round's time by the number of
-/// operations. Missing allocators are not built. The estimate assumes that they are as fast as the
-/// others.
+/// Runs one round of the smallest form of each race, and scales the round's time by the numbers of
+/// operations and of runs. Missing allocators are not built. The estimate assumes that they are as
+/// fast as the others.
 ///
 /// # Errors
 /// When the user interrupts. The time of a race whose small form fails counts as unknown.

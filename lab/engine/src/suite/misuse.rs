@@ -1,5 +1,5 @@
-//! The suite `misuse`: the response of each allocator to each kind of misuse. Other suites use it
-//! for the allocators that have a target or a claim on misuse.
+//! The suite `misuse`, which tests the response of each allocator to each kind of misuse. Other
+//! suites run these tests for the allocators that have a target or a claim on misuse.
 
 use std::collections::BTreeSet;
 

@@ -65,7 +65,7 @@ trait Pieces {
     /// Computes the tables and verdicts from all results.
     fn evaluate(&self, collection: &mut Collection);
 
-    /// Returns the command's outcome for a suite. The report already contains the details.
+    /// Returns heapdrome's outcome for a suite. The report already contains the details.
     fn outcome(&self, collection: &Collection) -> Result<(), Failure>;
 }
 
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
         Ok(Some(&self.kept.collection))
     }
 
-    /// Returns the command's outcome for a suite. The report already contains the details.
+    /// Returns heapdrome's outcome for a suite. The report already contains the details.
     ///
     /// # Errors
     /// When an entrant failed, or nothing was measured.
@@ -213,7 +213,7 @@ fn empty(request: &SuiteRequest) -> Collection {
     started(&request.name, purpose, request.asked.clone())
 }
 
-/// Returns the command's outcome for races: a failure if an entrant failed in any of them.
+/// Returns heapdrome's outcome for races: a failure if an entrant failed in any of them.
 fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// Returns the suites of this name, or the suite in a file of the user's own.
 ///
 /// # Errors
-/// When the name is unknown, or the file is not a suite.
+/// When the name is unknown, or the file cannot be read or is not a suite.
 pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
     if !is_file(name) {
         return heapdrome_suites::find(name).map_err(Failure::usage);
@@ -36,7 +36,8 @@ pub fn is_file(name: &str) -> bool {
 /// Returns the collection that `--resume` continues, if any.
 ///
 /// # Errors
-/// When the file is not a collection, or belongs to another suite, scale or machine.
+/// When the file cannot be read, is not a collection, or belongs to another suite, scale or
+/// machine.
 pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collection>, Failure> {
     let Some(path) = &request.resume else {
         return Ok(None);
@@ -62,11 +63,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that every allocator that `races` lists for a finished race took part in it, so that
-/// finished and remaining races fit into one table.
+/// Checks that each finished race among `races` included all allocators of its entry there. Only
+/// then do finished and remaining races fit into one table.
 ///
 /// # Errors
-/// When such an allocator did not take part in a finished race.
+/// When an allocator of such an entry did not take part in the finished race.
 pub fn check_rivals(
     request: &SuiteRequest,
     before: &Collection,

@@ -60,9 +60,9 @@ struct Site<'a> {
 /// free. The collection contains all findings, even if the search failed.
 ///
 /// # Errors
-/// When the command does not exist, no limit is possible, an allocator cannot be found or built, or
-/// swap cannot be created. The second result is an error when the command cannot be traced or run,
-/// the user interrupts, or swap cannot be removed.
+/// When the command does not exist or reads from a pipe, no limit is possible, an allocator cannot
+/// be found or built, or swap cannot be created. The result beside the collection is an error when
+/// the command cannot be traced or run, the user interrupts, or swap cannot be removed.
 pub fn survive(
     request: &SurviveRequest,
     engine: &Engine,

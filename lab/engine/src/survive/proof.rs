@@ -10,8 +10,9 @@ use heapdrome_witness::{Request, Witness};
 use crate::failure::Failure;
 use crate::race::{not_served, witness_failure};
 
-/// Returns the reason why no run shows that `entrant` serves the command: another allocator serves
-/// it, the command fails, or it traces programs. Returns `None` if `entrant` serves the command.
+/// Returns the reason why the run does not show that `entrant` serves the command: another
+/// allocator serves the command, or the command fails or traces programs. Returns `None` if
+/// `entrant` serves the command.
 ///
 /// # Errors
 /// When the command cannot be traced, or the user interrupts.

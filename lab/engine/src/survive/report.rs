@@ -16,7 +16,7 @@ pub fn tables(rows: &[Survival], command: &[String]) -> Vec<Table> {
     vec![table(rows, &command), slowdown::table(rows, &command)]
 }
 
-/// Returns the command's outcome for a search. The report already contains the details.
+/// Returns heapdrome's outcome for a search. The report already contains the details.
 ///
 /// # Errors
 /// When the command finishes under no allocator, or fails under one of them.

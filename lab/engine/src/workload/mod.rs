@@ -57,7 +57,8 @@ impl Workload {
         )))
     }
 
-    /// Returns whether the workload's program is installed. A built-in load always is.
+    /// Returns whether the workload's program is installed. Returns true for every built-in load,
+    /// without checking its companion.
     pub fn is_installed(&self) -> bool {
         match self {
             Self::Program(program) => matches!(program.availability(), Availability::Available),

@@ -17,8 +17,8 @@ use crate::failure::Failure;
 pub struct Ready {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Notes for the report: for a program, the details that are needed to repeat the result; for a
-    /// trace, the limits of the validity of its figures.
+    /// Notes for the report: for a program, [`Prepared::notes`]; for a trace, the validity of its
+    /// figures, its latest check, and the parts that were not replayed.
     pub notes: Vec<String>,
     /// Number of leading words of the command that identify the program. The other words change
     /// only the program's load, so commands that differ in them share a proof.
@@ -91,7 +91,8 @@ impl Asked {
     /// Prepares the workload: finds its program, and writes its files, if any, into the cache.
     ///
     /// # Errors
-    /// When the workload's program or a file that it needs is unavailable, or the user interrupts.
+    /// When the workload's program or a file that it needs is unavailable, the cache cannot be
+    /// written, or the user interrupts.
     pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
         match &self.what {
             What::Own(parameters, Companion::Runner) => synthetic(parameters),

@@ -45,10 +45,10 @@ pub struct Program {
 }
 
 impl Replay {
-    /// Parses the output of [`Replay::words`].
+    /// Parses words such as [`Replay::words`] returns.
     ///
     /// # Errors
-    /// When a word is unknown, or no trace is named.
+    /// When a word is invalid, no trace is named, or there is no built-in trace of the given name.
     pub fn parse(words: &[String]) -> Result<Self, Failure> {
         let (mut trace, mut process) = (None, None);
         let (mut speed, mut touch) = (Speed::default(), Touch::default());

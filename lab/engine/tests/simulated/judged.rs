@@ -1,8 +1,8 @@
-//! Tests that beaten rivals leave a race early, and that it ends when the judged figures are
+//! Tests that beaten rivals leave a race early, and that the race ends when the judged figures are
 //! decided, at the requested rounds or precision, or at new limits.
 //!
-//! The command prints the judged figure: 1 for the baseline, and the value of its setting for any
-//! rival except `open`.
+//! The command prints the judged figure: 1 for the baseline and its twin, and the value of its
+//! setting for any rival except `open`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -120,8 +120,8 @@ fn apart(collection: &Collection) -> u32 {
 
 #[test]
 fn races_that_take_turns_go_on_with_rounds_that_pair() {
-    // A round of a race has three runs, so one of the two races is ahead after an odd number of
-    // rounds.
+    // A round of a race has three runs, so the first interrupt, after 10 runs, follows three
+    // complete rounds: one of the two races is then ahead.
     for second in [14, 20, 26] {
         let results = goes_on(None, &[10, second]);
         for result in &results {

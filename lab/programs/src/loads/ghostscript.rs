@@ -5,8 +5,8 @@ use crate::{Event, Prepared, ProgramError};
 
 const PAGES: &str = include_str!("../../data/loads/ghostscript.ps");
 
-/// Options for a run without messages and prompts that ends after the last file and may access only
-/// the named files.
+/// Options that suppress messages and prompts, end the run after the last file, and restrict file
+/// access to the named files.
 const PLAIN: [&str; 4] = ["-q", "-dSAFER", "-dBATCH", "-dNOPAUSE"];
 
 pub(super) fn prepare(

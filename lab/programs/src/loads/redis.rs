@@ -8,9 +8,9 @@ use crate::{Event, Prepared, ProgramError};
 
 const SOCKET: &str = "redis.sock";
 
-/// All settings of the server. It listens to no network and writes nothing to disk. Debian's server
-/// is linked with jemalloc, and with `jemalloc-bg-thread` it would start a thread in jemalloc even
-/// under another allocator, so this setting is off.
+/// Configuration file of the server, which neither listens to a network nor writes to disk.
+/// Debian's server is linked with jemalloc. With `jemalloc-bg-thread`, the server would start a
+/// thread of jemalloc even under another allocator, so this setting is off.
 const SETTINGS: &str = "\
 port 0
 unixsocket redis.sock

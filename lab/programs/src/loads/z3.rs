@@ -8,7 +8,7 @@ use crate::{Event, Prepared, ProgramError};
 
 /// Version of the generated problems; increase it when the problems change.
 const VERSION: &str = "z3 problems 1";
-/// Number of unknowns, and of inequalities that combine all of them, in a system.
+/// Number of unknowns in a system, and also the number of inequalities over all unknowns.
 const UNKNOWNS: u64 = 18;
 /// Number of leaves of a tree.
 const LEAVES: u64 = 5;

@@ -50,7 +50,7 @@ pub(super) fn run(
             let _ = begun.send(format!("compiling {}", short_name(&unit.file)));
             let result = unit.run(folder, log, interrupt);
             if result.is_err() {
-                // The other workers stop, because they find no units left.
+                // Every other worker stops after its current unit, because it finds no units left.
                 next.store(units.len(), Ordering::Relaxed);
                 return result;
             }

@@ -54,7 +54,8 @@ fn another_machine_and_word_size_are_told() {
 #[test]
 fn a_library_without_malloc_is_told() {
     let mut bytes = libc_bytes();
-    // The string table may store `malloc` only as the suffix of a longer name.
+    // Change every occurrence, because the string table may store `malloc` only as the suffix of a
+    // longer name.
     let name = b"malloc\0";
     let places: Vec<_> = bytes
         .windows(name.len())

@@ -5,7 +5,6 @@ use heapdrome_schema::{Ending, MisuseOutcome, MisuseStage};
 /// Maximum length of a message in characters.
 const LONGEST: usize = 160;
 
-/// Contents of the output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) outcome: MisuseOutcome,

@@ -1,4 +1,4 @@
-//! Adds user-defined allocators, and removes user-defined and built ones.
+//! Adds user-defined allocators, and removes user-defined ones and those in the cache.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,7 @@ const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Registry {
     /// Adds a user-defined library under a name, with environment variables to set for it. Replaces
-    /// a user-defined library that has this name, or a built-in entry whose allocator is
-    /// unavailable.
+    /// an entry of this name if that entry is user-defined or its allocator is unavailable.
     ///
     /// # Errors
     /// When another built-in entry has the name, the name or a variable is invalid, the library
@@ -74,8 +73,9 @@ impl Registry {
         }
     }
 
-    /// Removes a user-defined allocator from the user's list but keeps its library, or removes a
-    /// built allocator from the cache. Returns the path of the library or of the removed folder.
+    /// Removes a user-defined allocator from the user's list, or the folder of any other allocator
+    /// from the cache. Keeps a user's library, and returns its path; otherwise returns the path of
+    /// the removed folder.
     ///
     /// # Errors
     /// When the name is unknown, heapdrome may not remove the allocator, or the removal fails.

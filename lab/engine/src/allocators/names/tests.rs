@@ -96,7 +96,7 @@ fn the_hardened_group_holds_what_is_hardened_and_no_other() {
 
 #[test]
 fn groups_hold_what_is_here_and_what_can_be_had() {
-    // The cache is empty, so only the system's allocators are installed.
+    // The cache is empty, so no allocator that heapdrome builds or embeds is installed.
     let (found, all) = (expanded(&["found"]), expanded(&["all"]));
     let holds = |names: &[String], name: &str| names.iter().any(|one| one == name);
     assert!(holds(&found, "system"), "{found:?}");

@@ -8,14 +8,14 @@ use super::{ANY, Condition, short_name};
 use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
-/// Figure that only untimed memory runs measure. By default, each entrant makes one, which is too
-/// few for an interval.
+/// Figure that only untimed memory runs measure. By default, each entrant makes one such run, which
+/// is too few for an interval.
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
     /// Returns the reason why nothing could confirm the condition, with a remedy. Returns `None` if
-    /// some ratio could, or if one of the condition's allocators or a whole race fails in the new
-    /// result.
+    /// some ratio could confirm the condition, or if one of the condition's allocators or a whole
+    /// race fails in the new result.
     pub(super) fn why_impossible(&self, pairs: &Pairs<'_>, same_machine: bool) -> Option<String> {
         let is_failing = |pair: &Pair<'_>| !self.failing(pair).is_empty();
         if !self.lost(pairs).is_empty() || pairs.pairs.iter().any(is_failing) {

@@ -214,8 +214,8 @@ fn requests(sweep: &Sweep) -> Vec<CellRequest> {
     sweep.points.iter().enumerate().map(request).collect()
 }
 
-/// Returns remarks on an unfinished sweep for the reader. Also reports to the user that it is
-/// unfinished.
+/// Returns remarks for the reader on an unfinished sweep, and reports to the user that the sweep is
+/// unfinished. Does nothing for a finished sweep.
 fn unfinished(
     sweep: &Sweep,
     done: &[(usize, RaceResult)],
@@ -336,7 +336,7 @@ fn without_rounds(collection: &Collection) -> Vec<String> {
     reasons.into_iter().map(told).collect()
 }
 
-/// Returns the command's outcome for a sweep. The report already contains the details.
+/// Returns heapdrome's outcome for a sweep. The report already contains the details.
 ///
 /// # Errors
 /// When an entrant's row is invalid, a race has no round, or no proof was taken.

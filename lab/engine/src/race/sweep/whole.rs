@@ -93,7 +93,7 @@ impl Whole {
     /// meaning.
     ///
     /// # Errors
-    /// When the folder no longer exists.
+    /// When the folder cannot be entered, for example because it no longer exists.
     pub fn enter_folder(&self) -> Result<(), Failure> {
         std::env::set_current_dir(&self.started_in).map_err(|error| {
             Failure::Machine(format!(
