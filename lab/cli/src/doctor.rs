@@ -46,7 +46,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
 }
 
 /// Checks that heapdrome's peak memory does not affect the measurements, although the kernel passes
-/// a parent's peak on to its children.
+/// a parent's peak on to its children. Also prints the time that a measured run takes.
 fn self_test() -> Result<(), Failure> {
     let launcher = LauncherProgram::of_this_executable();
     let seen = selftest::resident_of_true(&launcher).map_err(Failure::machine)?;

@@ -26,7 +26,7 @@ pub fn print(text: &[u8]) -> Result<(), Failure> {
     printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// Converts the outcome of printing to standard output. As in [`print()`], a closed pipe is not an
+/// Converts an error of a write to standard output into a [`Failure`]. A closed pipe is not an
 /// error.
 ///
 /// # Errors
@@ -57,7 +57,8 @@ pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
 
-/// Prints a table on standard error, so that standard output contains only the final result.
+/// Prints a table or an estimate on standard error, so that standard output contains only the
+/// result.
 pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
@@ -167,7 +168,7 @@ pub fn save_collection(
     write_forms(forms, output, redaction)
 }
 
-/// Writes the reports of all paging cells of a collection, if `path` names a file.
+/// Writes the reports of all paging cells of a collection to `path`, if it is set.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.

@@ -15,11 +15,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Length of a race's progress bar. The bar shows the share of the race that is done, because the
-/// total number of rounds is not known beforehand.
+/// Length of a race's progress bar in steps. The bar shows the share of the race that is done,
+/// because the total number of rounds is not known beforehand.
 const STEPS: u64 = 1000;
 
-/// Interval between two redraws of the bar.
+/// Interval between two redraws of a progress bar.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Opens an engine whose events are shown.

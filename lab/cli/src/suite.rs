@@ -85,7 +85,8 @@ fn run(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failu
     ended.and_then(|()| session.outcome())
 }
 
-/// Prints the estimate on standard output, or on standard error if standard output receives a file.
+/// Prints the estimate on standard output, or on standard error if standard output receives one of
+/// the files.
 fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = estimate.text();
     match files.take_stdout() {

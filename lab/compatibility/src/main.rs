@@ -114,7 +114,8 @@ fn tables(choice: &Choice) -> std::io::Result<bool> {
 }
 
 /// Runs programs under allocators. Prints a row for each program as soon as its results are known.
-/// Returns true if no program failed.
+/// Returns true if no program failed; a program that was not run or not served counts as not
+/// failed.
 fn table(bench: &Bench, allocators: &[&str], chosen: &[&Program]) -> std::io::Result<bool> {
     let mut well = true;
     println!("| program | description | {} |", allocators.join(" | "));

@@ -1,5 +1,5 @@
-//! Checks that `heapdrome-compatibility` refuses unknown names, and programs without a library that
-//! can run them.
+//! Checks that `heapdrome-compatibility` refuses unknown names, and a program if only bumpmalloc is
+//! selected, under which programs do not run.
 
 use std::process::{Command, Output};
 

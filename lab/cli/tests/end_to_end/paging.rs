@@ -221,7 +221,7 @@ fn suite<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SUITE.into_iter().chain(more.iter().copied()).collect()
 }
 
-/// Returns the stored rounds of each cell of a suite.
+/// Returns the round of each stored report, by cell of the suite.
 fn rounds(site: &Site, file: &str) -> Vec<Vec<u64>> {
     let text = std::fs::read_to_string(site.path(file)).expect("it is kept");
     let result: Value = serde_json::from_str(&text).expect("JSON");
