@@ -114,7 +114,7 @@ pub fn publish(
 /// Writes the requested files of a race.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written; all other files are still written.
+/// Returns an error if a form cannot be created or written; all other files are still written.
 pub fn save(
     result: &RaceResult,
     output: &OutputArguments,
@@ -145,7 +145,7 @@ pub fn publish_collection(
 /// Prints the tables of a collection, unless standard output receives one of the files.
 ///
 /// # Errors
-/// Returns the errors of [`print()`].
+/// Returns an error if the tables cannot be formatted, or standard output cannot be written.
 pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = terminal().export(collection).map_err(Failure::machine)?;
     print_beside(files, &text)
@@ -154,7 +154,7 @@ pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Re
 /// Writes the requested files of a collection.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written; all other files are still written.
+/// Returns an error if a form cannot be created or written; all other files are still written.
 pub fn save_collection(
     collection: &Collection,
     output: &OutputArguments,
@@ -210,7 +210,7 @@ pub type Form<'a> = (
 /// Writes each requested form of a result to its file.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written; all other files are still written.
+/// Returns an error if a form cannot be created or written; all other files are still written.
 pub fn write_forms(
     forms: &[Form<'_>],
     output: &OutputArguments,

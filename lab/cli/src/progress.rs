@@ -1,4 +1,5 @@
-//! Shows the engine's events: lines on standard error, and a progress bar if that is a terminal.
+//! Shows the engine's events: lines and tables on standard error, and a progress bar if standard
+//! error is a terminal.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub fn engine() -> Result<Engine, Failure> {
     Engine::new(Progress::default())
 }
 
-/// Display of the engine's events: lines, and a progress bar in a terminal.
+/// Display of the engine's events: lines and tables, and a progress bar in a terminal.
 #[derive(Default)]
 struct Progress {
     /// The bar of the current activity, if any.

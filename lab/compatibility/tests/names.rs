@@ -1,5 +1,5 @@
-//! Checks that `heapdrome-compatibility` refuses unknown names, and a program if only bumpmalloc is
-//! selected, under which programs do not run.
+//! Checks that `heapdrome-compatibility` refuses unknown names, and refuses a program if the only
+//! selected library is bumpmalloc, under which no program runs.
 
 use std::process::{Command, Output};
 

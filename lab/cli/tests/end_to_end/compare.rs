@@ -45,7 +45,7 @@ fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
 fn nothing_has_changed_between_a_race_and_itself() {
     let (_, outcome) = compared(|_| {}, &["--fail-if", "any wall > 5%"]);
     outcome.ends_with(0).tells("No change was shown");
-    // The interval of one hardened allocator is wider than 5%, so the condition is not ruled out.
+    // The interval of one hardened allocator extends above 5%, so the condition is not ruled out.
     outcome.tells("any wall > 5%: undecided");
 }
 

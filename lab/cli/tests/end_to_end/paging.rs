@@ -1,5 +1,6 @@
 //! Tests of the paging lab as a user runs it. Root, swap and control groups exist on some machines
-//! only, so a test checks properties that hold on every machine.
+//! only, so each test checks properties that hold on every machine, or returns early where it
+//! cannot run.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
