@@ -124,7 +124,7 @@ fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     sources.iter().flat_map(of_source).collect()
 }
 
-/// Checks that there is a plot, and that each word of `--only` is in the name of one.
+/// Checks that there is a plot, and that each word of `--only` is in a plot's name.
 fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure> {
     if drawn.is_empty() {
         return Err(Failure::usage(

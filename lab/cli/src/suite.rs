@@ -1,4 +1,5 @@
-//! `heapdrome suite`: the tables of a document, measured on this machine.
+//! `heapdrome suite`: measures the tables of a document on this machine, or runs the kinds of
+//! misuse.
 
 use std::borrow::Cow;
 

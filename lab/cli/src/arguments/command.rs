@@ -81,7 +81,9 @@ fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
 }
 
 /// Returns the first syntax in `line` that needs a shell. Inside single quotes and after a
-/// backslash, no character needs a shell; inside double quotes, only `$` and the backquote do.
+/// backslash, no character needs a shell; inside double quotes, only `$` and the backquote do. A
+/// variable assignment before the program also needs a shell, but is returned only if nothing else
+/// does.
 fn shell_syntax(line: &str) -> Option<String> {
     let mut quote = None;
     let mut at_start = true;
