@@ -1,5 +1,5 @@
-//! `heapdrome doctor`: the conditions of this machine that distort measurements, and the self-test
-//! of heapdrome.
+//! `heapdrome doctor`: reports the conditions of this machine that distort measurements, or runs
+//! the self-test of heapdrome.
 
 use heapdrome_measure::launcher::LauncherProgram;
 use heapdrome_measure::{counters, selftest};

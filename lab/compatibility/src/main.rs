@@ -48,7 +48,6 @@ fn test(names: &[String]) -> ExitCode {
     }
 }
 
-/// Selected tests.
 struct Choice<'a> {
     /// The libraries for the conformance suite.
     suite: Vec<&'static str>,

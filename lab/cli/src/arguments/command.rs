@@ -58,7 +58,7 @@ fn asked(words: &[String], typed: usize, command: &[String]) -> Vec<String> {
 }
 
 /// Splits a shell line into words. If the line needs a shell, returns an error that shows the
-/// command line to type; that command line begins with `own`, heapdrome's own words.
+/// command line to type. In that command line, `own` are heapdrome's own arguments.
 fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     if let Some(found) = shell_syntax(line) {
         let words = ["heapdrome"]

@@ -1,4 +1,4 @@
-//! `heapdrome paging`: large objects, memory limits and swap.
+//! `heapdrome paging`: experiments with large objects, memory limits and swap.
 
 mod experiments;
 

@@ -1,4 +1,4 @@
-//! `heapdrome race`: from the command line to the verdict.
+//! `heapdrome race`: runs or continues a race or a sweep, and reports the result.
 
 mod options;
 mod placeholders;

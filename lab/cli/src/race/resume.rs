@@ -19,7 +19,6 @@ pub struct TakenUp {
     pub contest: Contest,
     /// The prepared workload, which keeps its resources locked.
     pub workload: Option<Ready>,
-    /// Destinations of the result.
     pub output: OutputArguments,
 }
 

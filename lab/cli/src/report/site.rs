@@ -131,7 +131,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Usage(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Returns a different name for each page.
+/// Returns the file name of each source's page; all names differ.
 fn names(sources: &[Source]) -> Vec<String> {
     let mut taken = HashSet::from([INDEX.to_owned()]);
     let name = |source| format!("{}.html", unique(plain_name(source), &mut taken));

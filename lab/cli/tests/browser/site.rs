@@ -1,4 +1,4 @@
-//! Pages to open, and the browser's complaints about them.
+//! Creates the pages of the tests, and checks the browser's complaints about them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
