@@ -1,5 +1,5 @@
-//! `heapdrome cache`: cleans the cache and the journals of finished races, or prints the cache's
-//! path.
+//! `heapdrome cache`: cleans the cache and removes the journals of finished races, or prints the
+//! cache's path.
 
 use heapdrome_measure::journal;
 use heapdrome_schema::Bytes;

@@ -1,4 +1,4 @@
-//! `heapdrome compare`: the changes between two results.
+//! `heapdrome compare`: reports the changes between two results.
 
 use heapdrome_engine::compare::{self as engine, outcome};
 use heapdrome_report::{Exporter, Json, Markdown};

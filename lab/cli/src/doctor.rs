@@ -1,5 +1,5 @@
-//! `heapdrome doctor`: the conditions of this machine that distort measurements, and the self-test
-//! of heapdrome.
+//! `heapdrome doctor`: reports the conditions of this machine that distort measurements, or runs
+//! the self-test of heapdrome.
 
 use heapdrome_measure::launcher::LauncherProgram;
 use heapdrome_measure::{counters, selftest};
@@ -46,7 +46,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
 }
 
 /// Checks that heapdrome's peak memory does not affect the measurements, although the kernel passes
-/// a parent's peak on to its children.
+/// a parent's peak on to its children. Also prints the time that a measured run takes.
 fn self_test() -> Result<(), Failure> {
     let launcher = LauncherProgram::of_this_executable();
     let seen = selftest::resident_of_true(&launcher).map_err(Failure::machine)?;

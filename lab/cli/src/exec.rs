@@ -37,7 +37,7 @@ pub fn ready(allocator: &str) -> Result<Entrant, Failure> {
 
 /// Returns the variables under which a command runs with an allocator, in addition to those of this
 /// process. The value of `LD_PRELOAD` ends with its value in this process, and glibc's tunables
-/// include those of this process.
+/// include those of this process that the allocator does not set.
 pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
     let mut environment = entrant.environment();
     for (name, value) in &mut environment {

@@ -1,5 +1,5 @@
-//! The text of `heapdrome race -h`: the options that most races need, on one screen. `--help` has
-//! all options.
+//! The help of `heapdrome race`: `-h` shows the options that most races need, on one screen.
+//! `--help` shows all options.
 
 use clap::{Arg, Command, CommandFactory};
 
@@ -26,7 +26,8 @@ const SHORT: [(&str, &str); 15] = [
     ("command", "The command, with its arguments"),
 ];
 
-/// Options of a race that the help shows under another heading than the rest of their struct.
+/// Options of a race that the help shows under another heading than the other options of their
+/// struct.
 const HEADINGS: [(&str, &[&str]); 4] = [
     ("Replays of traces", &["trace", "speed", "touch", "process"]),
     ("Sweeps", &["threads", "sweeps", "work", "knee"]),

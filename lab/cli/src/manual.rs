@@ -63,8 +63,8 @@ fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
     let mut commands = all(&whole);
-    // Changing a subcommand moves it to the end, so all are sorted in the order of definition
-    // again, as in `--help`.
+    // Changing a subcommand moves it to the end, so this restores the order of definition, which
+    // `--help` shows.
     let order = definition();
     let names: Vec<_> = all(&order).into_iter().map(Command::get_bin_name).collect();
     commands.sort_by_key(|command| {

@@ -26,7 +26,7 @@ pub fn print(text: &[u8]) -> Result<(), Failure> {
     printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// Converts the outcome of printing to standard output. As in [`print()`], a closed pipe is not an
+/// Converts an error of a write to standard output into a [`Failure`]. A closed pipe is not an
 /// error.
 ///
 /// # Errors
@@ -57,7 +57,8 @@ pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
 
-/// Prints a table on standard error, so that standard output contains only the final result.
+/// Prints a table or an estimate on standard error, so that standard output contains only the
+/// result.
 pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
@@ -113,7 +114,7 @@ pub fn publish(
 /// Writes the requested files of a race.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written; all other files are still written.
+/// Returns an error if a form cannot be created or written; all other files are still written.
 pub fn save(
     result: &RaceResult,
     output: &OutputArguments,
@@ -144,7 +145,7 @@ pub fn publish_collection(
 /// Prints the tables of a collection, unless standard output receives one of the files.
 ///
 /// # Errors
-/// Returns the errors of [`print()`].
+/// Returns an error if the tables cannot be formatted, or standard output cannot be written.
 pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = terminal().export(collection).map_err(Failure::machine)?;
     print_beside(files, &text)
@@ -153,7 +154,7 @@ pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Re
 /// Writes the requested files of a collection.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written; all other files are still written.
+/// Returns an error if a form cannot be created or written; all other files are still written.
 pub fn save_collection(
     collection: &Collection,
     output: &OutputArguments,
@@ -167,7 +168,7 @@ pub fn save_collection(
     write_forms(forms, output, redaction)
 }
 
-/// Writes the reports of all paging cells of a collection, if `path` names a file.
+/// Writes the reports of all paging cells of a collection to `path`, if it is set.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written.
@@ -209,7 +210,7 @@ pub type Form<'a> = (
 /// Writes each requested form of a result to its file.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written; all other files are still written.
+/// Returns an error if a form cannot be created or written; all other files are still written.
 pub fn write_forms(
     forms: &[Form<'_>],
     output: &OutputArguments,

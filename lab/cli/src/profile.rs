@@ -1,4 +1,4 @@
-//! `heapdrome profile`: a recorded program's requests to its allocator.
+//! `heapdrome profile`: summarises a recorded program's requests to its allocator.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,9 +18,10 @@ use crate::output::{self, Form};
 /// Prints the profile of a trace, and writes it in the requested formats.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the trace cannot be read, or if an output is the trace, another output or,
-/// without `--force`, an existing file; [`Failure::Machine`] if an output cannot be written. All
-/// outputs are checked first; if one fails afterwards, the others are still written.
+/// Returns [`Failure::Usage`] if the trace cannot be read, if an output is the trace or another
+/// output, or if an output exists and `--force` is not set. Returns [`Failure::Machine`] if an
+/// output cannot be written. All outputs are checked first; if one fails afterwards, the others are
+/// still written.
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let destinations = destinations(arguments);
     destinations.check(&[&arguments.trace])?;

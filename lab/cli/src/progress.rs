@@ -1,4 +1,5 @@
-//! Shows the engine's events: lines on standard error, and a progress bar if that is a terminal.
+//! Shows the engine's events: lines and tables on standard error, and a progress bar if standard
+//! error is a terminal.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -15,11 +16,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Length of a race's progress bar. The bar shows the share of the race that is done, because the
-/// total number of rounds is not known beforehand.
+/// Length of a race's progress bar in steps. The bar shows the share of the race that is done,
+/// because the total number of rounds is not known beforehand.
 const STEPS: u64 = 1000;
 
-/// Interval between two redraws of the bar.
+/// Interval between two redraws of a progress bar.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Opens an engine whose events are shown.
@@ -30,7 +31,7 @@ pub fn engine() -> Result<Engine, Failure> {
     Engine::new(Progress::default())
 }
 
-/// Display of the engine's events: lines, and a progress bar in a terminal.
+/// Display of the engine's events: lines and tables, and a progress bar in a terminal.
 #[derive(Default)]
 struct Progress {
     /// The bar of the current activity, if any.

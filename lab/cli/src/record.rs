@@ -1,4 +1,4 @@
-//! `heapdrome record`: the allocations of a command as a trace.
+//! `heapdrome record`: records the allocations of a command into a trace.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

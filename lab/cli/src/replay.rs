@@ -1,4 +1,4 @@
-//! `heapdrome replay`: runs a trace once, under one allocator.
+//! `heapdrome replay`: replays a trace once, under one allocator.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};

@@ -124,7 +124,7 @@ fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     sources.iter().flat_map(of_source).collect()
 }
 
-/// Checks that there is a plot, and that each word of `--only` is in the name of one.
+/// Checks that there is a plot, and that each word of `--only` is in a plot's name.
 fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure> {
     if drawn.is_empty() {
         return Err(Failure::usage(
@@ -184,7 +184,6 @@ fn plain_name(source: &Source) -> String {
     stem(source.name.strip_suffix(".json").unwrap_or(&source.name))
 }
 
-/// Function that reads a saved result.
 type Reading = fn(&Path) -> Result<Saved, Failure>;
 
 fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Source>, Failure> {
@@ -195,7 +194,7 @@ fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Sou
     paths.iter().map(read).collect()
 }
 
-/// Returns the texts that `--redact` replaces, if it was given.
+/// Returns the redaction of the user's folders, if `redact` is set.
 fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     let found = redact.then(|| Folders::find().map(|folders| folders.redaction()));
     found.transpose()

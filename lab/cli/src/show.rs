@@ -1,5 +1,5 @@
-//! `heapdrome show`: a saved result, in brief or in full, the records of one entrant, and
-//! instructions for using the allocator that the result recommends.
+//! `heapdrome show`: prints a saved result, in brief or in full, or the records of one entrant, or
+//! instructions for using the recommended allocator.
 
 use heapdrome_report::Conclusion;
 use heapdrome_schema::{RaceResult, Role, Saved};

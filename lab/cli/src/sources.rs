@@ -83,7 +83,7 @@ pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
     }
 }
 
-/// Refuses a collection without races, claims, tables and other parts.
+/// Refuses a collection that has no races, no claims, no tables and no other parts.
 fn refuse_untold(path: &Path, saved: &Saved) -> Result<(), Failure> {
     match saved {
         Saved::Collection(all) if all.races.is_empty() && all.claims.is_empty() => {

@@ -1,4 +1,5 @@
-//! `heapdrome suite`: the tables of a document, measured on this machine.
+//! `heapdrome suite`: measures the tables of a document on this machine, or runs the kinds of
+//! misuse.
 
 use std::borrow::Cow;
 
@@ -85,7 +86,8 @@ fn run(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failu
     ended.and_then(|()| session.outcome())
 }
 
-/// Prints the estimate on standard output, or on standard error if standard output receives a file.
+/// Prints the estimate on standard output, or on standard error if standard output receives one of
+/// the files.
 fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = estimate.text();
     match files.take_stdout() {

@@ -1,5 +1,5 @@
-//! `heapdrome survive`: the smallest memory limit under which a command still finishes, and its
-//! slowdown there.
+//! `heapdrome survive`: finds the smallest memory limit under which a command still finishes, and
+//! the command's slowdown there.
 
 use heapdrome_engine::survive::{self as engine, SurviveRequest, outcome};
 

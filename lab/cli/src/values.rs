@@ -9,9 +9,8 @@ use heapdrome_schema::{Better, SweptParameter};
 /// Parsed form of `--metric NAME[:higher|:lower]=REGEX`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricArgument {
-    /// Name of the metric.
     pub name: String,
-    /// The regular expression, already validated.
+    /// Regular expression that finds the figure in the output; already validated.
     pub pattern: String,
     /// Whether higher or lower values are better.
     pub better: Better,

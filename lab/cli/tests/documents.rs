@@ -144,7 +144,7 @@ fn what_the_report_of_a_suite_refers_to_is_there() {
     assert!(referred > 20, "places are found: {referred}");
 }
 
-/// Returns the first cells of a page's first table that consist of a name between backquotes.
+/// Returns the names in backquotes in the first column of a page's first table.
 fn named_in_first_table(page: &str) -> BTreeSet<String> {
     let text = read(&root().join(page));
     let table = text.lines().skip_while(|line| !line.starts_with('|'));
@@ -158,8 +158,8 @@ fn named_in_first_table(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_tables_of_suites_and_programs_name_each() {
-    // These names are not in the list of suites: `all` runs every suite, and the others are
-    // programs of their own.
+    // The list of suites lacks these names: `all` stands for several suites, and no suite file
+    // defines the others.
     let apart = ["all", "lgalloc", "misuse"].map(str::to_owned);
     let suites = heapdrome_suites::list().iter();
     let suites: BTreeSet<_> = suites

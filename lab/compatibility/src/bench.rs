@@ -14,7 +14,8 @@ use heapdrome_witness::{Request, Witness, WitnessError};
 use crate::Program;
 use crate::program::PATH;
 
-/// Names of the allocators: the file names of their libraries without `lib` and `.so`.
+/// Names of the allocators under which programs run: the file names of their libraries without
+/// `lib` and `.so`.
 pub const ALLOCATORS: [&str; 3] = ["elfmalloc", "elfmalloc-l", "elfmalloc-hardened"];
 
 /// Maximum number of characters of standard error that are shown if a program fails.

@@ -48,7 +48,6 @@ fn test(names: &[String]) -> ExitCode {
     }
 }
 
-/// Selected tests.
 struct Choice<'a> {
     /// The libraries for the conformance suite.
     suite: Vec<&'static str>,
@@ -114,7 +113,8 @@ fn tables(choice: &Choice) -> std::io::Result<bool> {
 }
 
 /// Runs programs under allocators. Prints a row for each program as soon as its results are known.
-/// Returns true if no program failed.
+/// Returns true if no program failed; a program that was not run or not served counts as not
+/// failed.
 fn table(bench: &Bench, allocators: &[&str], chosen: &[&Program]) -> std::io::Result<bool> {
     let mut well = true;
     println!("| program | description | {} |", allocators.join(" | "));

@@ -1,5 +1,5 @@
-//! Checks that `heapdrome-compatibility` refuses unknown names, and programs without a library that
-//! can run them.
+//! Checks that `heapdrome-compatibility` refuses unknown names, and refuses a program if the only
+//! selected library is bumpmalloc, under which no program runs.
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,5 @@
-//! Child processes of a recipe. [`Running::finish`] gives each a time limit, and leaves no process
-//! of its group behind.
+//! Child processes of a recipe. [`Running::finish`] gives each child a time limit, and leaves no
+//! process of the child's group behind.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -10,7 +10,7 @@ use crate::LibraryError;
 
 const FILE: &str = include_str!("../data/recipes.toml");
 
-/// Files that the scripts of recipes use, by name.
+/// Names and contents of the files that the scripts of recipes use.
 const FILES: [(&str, &str); 3] = [
     ("unit.cpp", include_str!("../data/unit.cpp")),
     ("load.js", include_str!("../data/load.js")),

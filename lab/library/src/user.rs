@@ -11,7 +11,6 @@ use crate::recipe::Script;
 /// Name of the unprivileged user that Linux distributions provide.
 const UNPRIVILEGED: &str = "nobody";
 
-/// The user who runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
     /// The user who runs heapdrome.

@@ -42,7 +42,7 @@ pub(crate) struct Served {
     pub ready_within: Duration,
 }
 
-/// A value that is kept until a recipe has run.
+/// A resource that is kept until a recipe has run.
 pub(crate) enum Kept {
     /// A folder, which is removed when this value is dropped.
     #[expect(dead_code, reason = "it is removed when it is dropped")]

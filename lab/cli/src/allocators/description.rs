@@ -1,4 +1,4 @@
-//! Prints descriptions of allocators: the list of all, and the details of one.
+//! Descriptions of allocators as text: the list of all, and the details of one.
 
 use std::fmt::Write as _;
 

@@ -57,8 +57,8 @@ fn asked(words: &[String], typed: usize, command: &[String]) -> Vec<String> {
     asked
 }
 
-/// Splits a shell line into words. Fails if the line needs a shell; the error then shows the
-/// command line to type, in which `own` are heapdrome's words before the line.
+/// Splits a shell line into words. If the line needs a shell, returns an error that shows the
+/// command line to type. In that command line, `own` are heapdrome's own arguments.
 fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     if let Some(found) = shell_syntax(line) {
         let words = ["heapdrome"]
@@ -80,8 +80,10 @@ fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     })
 }
 
-/// Returns the first syntax in `line` that needs a shell. Characters in single quotes and after a
-/// backslash need none; in double quotes only `$` and the backquote do.
+/// Returns the first syntax in `line` that needs a shell. Inside single quotes and after a
+/// backslash, no character needs a shell; inside double quotes, only `$` and the backquote do. A
+/// variable assignment before the program also needs a shell, but is returned only if nothing else
+/// does.
 fn shell_syntax(line: &str) -> Option<String> {
     let mut quote = None;
     let mut at_start = true;

@@ -19,7 +19,7 @@ pub struct PagingArguments {
     pub action: PagingAction,
 }
 
-/// Experiments.
+/// Actions of `heapdrome paging`.
 #[derive(Debug, Subcommand)]
 pub enum PagingAction {
     /// Show which memory limits work on this machine, the free swap, and what is missing
@@ -110,7 +110,8 @@ impl MakeSwap {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "For the suite lgalloc")]
 pub struct PagingSuiteArguments {
-    /// The swap; without --swap a file is created if too little is free (root).
+    /// Swap for the suite. Without --swap, a swap file is created if too little swap is free
+    /// (root).
     #[command(flatten)]
     pub make: MakeSwap,
     /// Also run with transparent huge pages set to always, madvise and never in turn. This changes

@@ -43,8 +43,8 @@ fn section(command: &Command, page: &mut String) {
     }
 }
 
-/// Returns the headings of a command's arguments in the order of the long help, each with the rows
-/// of its table.
+/// Returns the headings of a command's arguments, each with the rows of its table. The headings
+/// have the order of their first arguments.
 fn tables(command: &Command) -> Vec<(&str, String)> {
     let mut tables: Vec<(&str, String)> = Vec::new();
     let shown = |arg: &&Arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help");

@@ -39,7 +39,8 @@ fn files(common: &CommonArguments) -> Destinations<'_> {
     Destinations::of(&common.output).and("--data", common.data.as_deref())
 }
 
-/// Opens the lab. Fails early if a requested file could not be written later.
+/// Opens the lab. Fails early if `--csv` is requested, or if a requested file could not be written
+/// later.
 fn opened<'a>(common: &CommonArguments, engine: &'a Engine) -> Result<Opened<'a>, Failure> {
     files(common).check(&[])?;
     output::refuse_csv(&common.output, "the paging lab")?;
@@ -83,7 +84,8 @@ fn run(
         .and_then(|()| outcome(collection))
 }
 
-/// Creates swap, runs cells in it and removes it, then publishes the tables of the cells.
+/// Runs cells that use swap, and publishes their tables. Before the run, creates the requested
+/// swap, if any, and removes it afterwards.
 fn in_swap(
     name: &str,
     arguments: &SwapArguments,

@@ -1,4 +1,4 @@
-//! `heapdrome paging`: large objects, memory limits and swap.
+//! `heapdrome paging`: experiments with large objects, memory limits and swap.
 
 mod experiments;
 
@@ -64,7 +64,7 @@ fn check() -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Removes the leftovers of killed runs, and prints what was removed and what was kept.
+/// Removes the leftovers of killed runs, and prints the removed and the kept items.
 fn clean() -> Result<(), Failure> {
     let (_, leftovers) = ledger(&progress::engine()?)?;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `heapdrome race`: from the command line to the verdict.
+//! `heapdrome race`: runs or continues a race or a sweep, and reports the result.
 
 mod options;
 mod placeholders;
@@ -21,7 +21,7 @@ use resume::TakenUp;
 pub use options::run_options;
 pub use resume::origin;
 
-/// Runs or continues a race, and reports its result.
+/// Runs or continues a race or a sweep, and reports its result.
 ///
 /// # Errors
 /// Returns an error with the exit status that `heapdrome --help` documents. All measurements until

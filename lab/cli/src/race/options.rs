@@ -123,7 +123,8 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the names of the judged figures, as results contain them.
+/// Returns the names of the judged figures, as results contain them. Refuses figures that the race
+/// is already known to lack, and figures that a replay at this speed does not support.
 fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     let mut judged: Vec<String> = Vec::new();
     for name in &arguments.judge {

@@ -1,5 +1,5 @@
-//! Warns about names in braces that no sweep replaces. Such names stay in the command, because
-//! braces are legal there, but the user who wrote `{items}` probably meant to sweep it.
+//! Warns about names in braces that no sweep replaces. Such a name stays in the command, because
+//! braces are legal there. Nevertheless, a user who writes `{items}` probably intends a sweep.
 
 use std::path::Path;
 
@@ -83,8 +83,8 @@ fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     command.into_iter().chain(around).collect()
 }
 
-/// Returns the names in braces of a command's words that are not among `filled`, each once. Returns
-/// none if one of the words is a program that uses braces itself.
+/// Returns each name that is in braces in `words` and not in `filled`, once. Returns no names if
+/// one of the words is a program that uses braces itself.
 fn unfilled(words: &[String], filled: &[&str]) -> Vec<String> {
     let own = |word: &String| WITH_BRACES.contains(&file_name(word));
     if words.iter().any(own) {
@@ -99,7 +99,8 @@ fn unfilled(words: &[String], filled: &[&str]) -> Vec<String> {
     names
 }
 
-/// Returns the words of a command, including those of the lines that a shell runs.
+/// Returns the words of a command. If its program is a shell, splits each argument into words,
+/// because the argument may be a command line.
 fn words(command: &[String]) -> Vec<String> {
     let of_a_shell = command
         .first()

@@ -19,7 +19,6 @@ pub struct TakenUp {
     pub contest: Contest,
     /// The prepared workload, which keeps its resources locked.
     pub workload: Option<Ready>,
-    /// Destinations of the result.
     pub output: OutputArguments,
 }
 
@@ -70,7 +69,8 @@ pub fn read(asked: &[String]) -> Option<Action> {
     read.map(|arguments| arguments.action).ok()
 }
 
-/// Returns the kind of command line that started a race. `asked` are the arguments of heapdrome.
+/// Returns the kind of command line that started a race. `asked` are heapdrome's arguments in that
+/// command line.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,

@@ -5,7 +5,7 @@ use heapdrome_schema::{Nanoseconds, Pace, Stopping};
 use crate::arguments::StoppingArguments;
 use crate::failure::Failure;
 
-/// Default minimum number of rounds before a decision: fewer give no interval.
+/// Default minimum number of rounds before a decision. Fewer rounds give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
 /// Default maximum number of rounds.
@@ -32,8 +32,8 @@ pub enum Aim {
 ///
 /// `--rounds` without `--precision` sets the number of rounds. Otherwise, a race with a precision
 /// ends once its intervals are narrow enough, and no entrant leaves early. A race without a
-/// precision ends once all comparisons are decided. If no limit is set, the time budget of the
-/// [`Pace`] also ends the race.
+/// precision ends once all comparisons are decided, unless `--all-rounds` is set. If no limit is
+/// set, the time budget of the [`Pace`] also ends the race.
 ///
 /// # Errors
 /// Returns an error if the options contradict each other.

@@ -1,4 +1,4 @@
-//! `heapdrome report FOLDER`: a page of every result in a folder, and an index of the pages.
+//! `heapdrome report FOLDER`: writes a page for each result in a folder, and an index of the pages.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -60,7 +60,7 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
 }
 
 /// Returns the names of the pages that an earlier report wrote into the folder; none if the folder
-/// is missing or empty.
+/// is missing or empty. Fails if the folder has files, but no list of pages.
 fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     if !site.exists() {
         return Ok(HashSet::new());
@@ -92,7 +92,7 @@ fn is_page(name: &str) -> bool {
     name.ends_with(".html") && !name.contains('/')
 }
 
-/// Reads every result in the folder, in the order of their names.
+/// Reads every result in the folder, in the order of their file names.
 fn read(folder: &Path, redact: bool) -> Result<Vec<Source>, Failure> {
     let redaction = redaction(redact)?;
     let mut sources = Vec::new();
@@ -111,7 +111,7 @@ fn read(folder: &Path, redact: bool) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Returns whether the path is a file whose name is that of a result.
+/// Returns whether the path is a file whose extension is that of a result.
 fn is_json(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.is_file() && (name.ends_with(".json") || name.ends_with(".json.gz"))
@@ -131,7 +131,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Usage(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Returns a different name for each page.
+/// Returns the file name of each source's page; all names differ.
 fn names(sources: &[Source]) -> Vec<String> {
     let mut taken = HashSet::from([INDEX.to_owned()]);
     let name = |source| format!("{}.html", unique(plain_name(source), &mut taken));
@@ -149,7 +149,7 @@ fn write_list<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Resul
     output::write(&site.join(LIST), list.as_bytes())
 }
 
-/// Removes pages of results that no longer exist.
+/// Removes the pages of these names, whose results no longer exist. A missing page is not an error.
 fn remove<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
     for name in names {
         let path = site.join(name);

@@ -1,4 +1,4 @@
-//! `heapdrome trace check`: the fidelity of a trace's replay to its program.
+//! `heapdrome trace check`: measures the fidelity of a trace's replay to the recorded program.
 
 use heapdrome_engine::check::{CheckRequest, check as run, outcome};
 use heapdrome_engine::workload::trace;

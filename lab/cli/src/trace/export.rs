@@ -16,9 +16,9 @@ use crate::output;
 /// Writes a trace in another format.
 ///
 /// # Errors
-/// When the trace cannot be read or lacks the process, when it has several processes, the format
-/// supports only one, and none is selected, when the file cannot be written, or when binary data
-/// would go to a terminal.
+/// When the trace cannot be read or lacks the process, or the file cannot be written. Also when
+/// binary data would go to a terminal. If the format supports only one process, also when the trace
+/// has several and none is selected.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let (path, output) = (arguments.trace.as_path(), arguments.output.as_path());
     let mut source = Source::open(path)?;

@@ -1,4 +1,4 @@
-//! The contents of a trace, as text.
+//! `heapdrome trace info`: prints a summary of a trace.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -39,7 +39,8 @@ fn fact(label: &str, facts: impl std::fmt::Display) -> String {
 }
 
 /// Returns the recorded command. For a built-in trace, returns the command and the program from its
-/// manifest entry, because a server was recorded through a shell.
+/// manifest entry, because the recorded command of a server is a shell line that also writes the
+/// server's process ID to a file.
 fn command(path: &Path, recording: &Recording) -> String {
     if let Some(entry) = built_in(path) {
         let lines: Vec<_> = entry.command.lines().collect();
@@ -199,7 +200,7 @@ fn row(number: u32, process: &ProcessSummary) -> [String; 8] {
     ]
 }
 
-/// Returns the processes that were not recorded, with the reason.
+/// Returns a line with the reason for each process that was not recorded.
 fn bypassed(summary: &Summary) -> Vec<String> {
     let line = |it: &heapdrome_trace::Bypass| match it.known_pid() {
         None => format!("not recorded: a process: {}", it.reason),

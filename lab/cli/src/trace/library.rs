@@ -1,4 +1,4 @@
-//! `heapdrome trace library`: traces of well-known programs.
+//! `heapdrome trace library`: lists or records traces of well-known programs.
 
 use std::path::Path;
 

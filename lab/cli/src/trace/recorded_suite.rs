@@ -37,7 +37,7 @@ pub(super) fn refuse_foreign(folder: &Path, force: bool) -> Result<(), Failure> 
     }
 }
 
-/// Writes the suite into a folder, whole or not at all.
+/// Writes the suite into a folder, completely or not at all.
 ///
 /// # Errors
 /// If it cannot be written.

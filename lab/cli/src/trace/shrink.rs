@@ -1,4 +1,5 @@
-//! `heapdrome trace shrink`: the shortest part of a trace that fails under an allocator.
+//! `heapdrome trace shrink`: finds the shortest part of a trace whose replay fails under an
+//! allocator.
 
 use std::path::PathBuf;
 use std::process::Command;

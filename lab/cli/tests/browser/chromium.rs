@@ -327,7 +327,7 @@ impl Chromium {
     }
 }
 
-/// Forwards each message until the browser closes the pipe.
+/// Forwards each message until the browser closes the pipe or the receiver is dropped.
 fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
     let mut answers = BufReader::new(answers);
     loop {

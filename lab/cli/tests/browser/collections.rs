@@ -1,5 +1,5 @@
-//! Tests of the pages of collections: the reader can hide curves by name, and a folded race behaves
-//! like a race on its own page once it is opened.
+//! Tests of the pages of collections: the reader can hide curves by name, and a folded race, once
+//! opened, behaves like a race on its own page.
 
 use serde_json::Value;
 

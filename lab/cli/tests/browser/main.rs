@@ -1,7 +1,7 @@
-//! Tests of a result's page in a real browser: drawing, clicks, keys, names for screen readers,
-//! printing, saved data, and the absence of network requests. Without a browser these tests print a
-//! line and are skipped, unless `HEAPDROME_REQUIRE_BROWSER` is set, as in the checks before a
-//! merge.
+//! Tests of the pages of results and profiles in a real browser: drawing, clicks, keys, names for
+//! screen readers, printing, saved data, and the absence of network requests. Without a browser
+//! these tests print a line and are skipped, unless `HEAPDROME_REQUIRE_BROWSER` is set, as in the
+//! checks before a merge.
 
 mod chromium;
 mod collections;
@@ -73,7 +73,7 @@ fn tables(browser: &mut Chromium, race: &str) -> Vec<String> {
     words(first)
 }
 
-/// Returns the entrants of a result in the page's ranking by a figure, the best first.
+/// Returns the names of a result's entrants in the page's ranking by a figure, the best first.
 fn ranked(result: &Value, figure: &str) -> Vec<String> {
     let rows = result["entrants"].as_array().expect("rows");
     let mut ranked: Vec<(f64, String)> = Vec::new();
@@ -152,7 +152,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
     assert_eq!(browser.evaluate(broken), 0, "a name is broken into letters");
 }
 
-/// Checks that another sort order reorders the rows of tables and drawings.
+/// Checks that another sort order moves the rows of tables and drawings into that order.
 fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     let before = ranked(result, "wall_s");
     assert_eq!(tables(browser, race), before);
@@ -312,7 +312,7 @@ fn everything_is_reached_by_keys_and_has_a_name_for_a_screen_reader() {
     site::quiet(&mut browser, &page);
 }
 
-/// Checks that every element at which a screen reader stops has a name.
+/// Checks that every image, table, heading, region and control has a name for screen readers.
 fn names_for_screen_readers(browser: &mut Chromium) {
     let tree = browser.call("Accessibility.getFullAXTree", json!({}));
     let nodes = tree["nodes"].as_array().expect("a tree");

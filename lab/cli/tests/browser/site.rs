@@ -1,4 +1,4 @@
-//! Pages to open, and the browser's complaints about them.
+//! Creates the pages of the tests, and checks the browser's complaints about them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{said}");
 }
 
-/// Returns the path of a stored result. The tests of the binary use the same results.
+/// Returns the path of a stored result. The end-to-end tests use the same results.
 fn place_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/end_to_end/fixtures")

@@ -1,5 +1,5 @@
-//! Tests of unusable libraries, results, lists, caches, folders and names of allocators. Each leads
-//! to an error of one line, and to no partial output.
+//! Tests of unusable libraries, results, lists, caches and folders, and of unusable names of
+//! allocators and races. Each must lead to an error of one line, and to no partial output.
 
 use crate::support::{Site, allocator, program};
 

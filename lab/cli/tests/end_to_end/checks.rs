@@ -1,5 +1,5 @@
-//! Tests of `trace check`, which compares a replay with its program, and of the verdicts of the
-//! trace's races, which show the outcome.
+//! Tests of `trace check`, which compares a replay with its program. Also tests that races of a
+//! trace use the outcome of its check in their verdicts.
 
 use std::path::Path;
 
@@ -7,12 +7,14 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator, fidelity_program, row};
 
-/// Memory in MiB that the program requests from malloc, and that it maps itself.
+/// Memory in MiB that the program requests from malloc.
 const HEAP: &str = "24";
+/// Memory in MiB that the program maps itself.
 const MAPPED: &str = "16";
 
-/// Name of the trace that the tests record, and of the file with the outcome of its check.
+/// Name of the trace that the tests record.
 const TRACE: &str = "app.trace";
+/// Name of the file with the outcome of the trace's check.
 const KEPT: &str = "app.trace.fidelity.json";
 
 /// Records the program with these arguments.

@@ -45,7 +45,7 @@ fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
 fn nothing_has_changed_between_a_race_and_itself() {
     let (_, outcome) = compared(|_| {}, &["--fail-if", "any wall > 5%"]);
     outcome.ends_with(0).tells("No change was shown");
-    // The interval of one hardened allocator is wider than 5%, so the condition is not ruled out.
+    // The interval of one hardened allocator extends above 5%, so the condition is not ruled out.
     outcome.tells("any wall > 5%: undecided");
 }
 
@@ -218,7 +218,7 @@ fn a_figure_that_has_no_interval_in_any_race_is_refused() {
         "race with --rounds 5",
     );
     compare("five.json", "five.json", tree).ends_with(0);
-    // A failure confirms a condition even without an interval.
+    // An entrant that fails only in the new result confirms a condition even without an interval.
     let rows = race["entrants"].as_array_mut().expect("rows");
     let own = rows.iter_mut().find(|row| row["allocator"] == "rpmalloc");
     own.expect("rpmalloc raced")["status"] = Value::from("failed");

@@ -1,7 +1,7 @@
 //! Tests of suites in which an entrant stops once every target on it is decided.
 //!
-//! The targets are on a figure that is equal under every allocator, so that no test depends on
-//! time: a ratio of 1 lies below 2, and never entirely on one side of 1.
+//! The targets concern a figure that is equal under every allocator, so that no test depends on
+//! time. Its ratios are 1. A target below 2 is therefore decided, and a target below 1 never is.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Tests of the end of a race: at a limit of rounds, which a later command can raise, and at
 //! `--max-time`. Also tests the expected end that heapdrome prints.
 //!
-//! A judged figure is printed by the command, so that no test depends on measured times to decide a
-//! comparison: the baseline prints 1, and a rival the value in its settings.
+//! In the test of that limit, the command prints the judged figure, so that no measured time
+//! decides a comparison. The baseline prints 1, and a rival prints as its settings say.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,6 @@
 //! Tests of the paging lab as a user runs it. Root, swap and control groups exist on some machines
-//! only, so a test checks properties that hold on every machine.
+//! only, so each test checks properties that hold on every machine, or returns early where it
+//! cannot run.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -221,7 +222,7 @@ fn suite<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SUITE.into_iter().chain(more.iter().copied()).collect()
 }
 
-/// Returns the stored rounds of each cell of a suite.
+/// Returns the round of each stored report, by cell of the suite.
 fn rounds(site: &Site, file: &str) -> Vec<Vec<u64>> {
     let text = std::fs::read_to_string(site.path(file)).expect("it is kept");
     let result: Value = serde_json::from_str(&text).expect("JSON");

@@ -1,5 +1,6 @@
 //! Tests of the proof of which allocator served each entrant. A row without a proof is not ranked,
-//! and a library or program that changes is proven again.
+//! and a library or program that changes is proven again. Also tests `exec`, the user's own
+//! allocators, and the display of faults of `operator new`.
 
 use std::fs;
 use std::path::Path;

@@ -9,7 +9,7 @@ use heapdrome_trace::{
 
 use crate::support::{Outcome, Site, recorded_program};
 
-/// Minimum size of the blocks that tests count.
+/// Minimum size in bytes of the blocks that tests count.
 pub const COUNTED: u64 = 5000;
 
 /// Contents of a trace.

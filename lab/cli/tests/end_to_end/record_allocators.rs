@@ -152,7 +152,8 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
 }
 
 /// About 80 of the calls to delete are timed. The recorder calls the allocator for a timed call,
-/// and jumps to the allocator for any other call. In both cases, the trace must have one call.
+/// and jumps to the allocator for any other call. In both cases, the trace must have one call for
+/// each delete.
 #[test]
 fn a_delete_that_jumps_to_free_is_one_call_even_if_it_is_timed() {
     let (site, allocator) = (Site::new(), forwarding_allocator());

@@ -17,7 +17,7 @@ const REALLOC: u8 = 2;
 const POSIX_MEMALIGN: u8 = 3;
 const FREE: u8 = 4;
 
-/// Minimum size of generated blocks. The replaying companion's own blocks are smaller.
+/// Minimum size in bytes of generated blocks. The replaying companion's own blocks are smaller.
 const LEAST: u64 = 100_000;
 
 /// Number of operations of a generated trace.

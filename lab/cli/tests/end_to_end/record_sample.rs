@@ -6,7 +6,8 @@ use heapdrome_trace::{Operation, Reader};
 use crate::record::{COUNTED, Trace};
 use crate::support::{Outcome, Site, recorded_program, reentrant_allocator};
 
-/// The mean distance of sample points in these tests: about a fifth of the blocks is recorded.
+/// Mean number of bytes between two sample points in these tests. Of the smallest counted blocks,
+/// about a fifth is recorded.
 const MEAN: u64 = 25_000;
 
 /// Permitted error of an estimate in standard deviations. By chance, one test in 1.7 million
@@ -30,8 +31,8 @@ fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     (outcome, Trace::read(&site.path("app.trace")))
 }
 
-/// Returns the number of a process's requests, estimated from the sample, and the standard
-/// deviation of the estimate.
+/// Returns an estimate, from the sample, of the number of a process's requests for counted blocks,
+/// and the standard deviation of the estimate.
 fn estimate(trace: &Trace, process: u32) -> (f64, f64) {
     let (mut number, mut variance) = (0.0, 0.0);
     for step in &trace.steps[&process] {

@@ -8,7 +8,7 @@ use heapdrome_trace::{Chunk, Module, Operation, Reader, Record, Stack, Step};
 
 use crate::support::{Outcome, Site, opened_library, recorded_program, stacks_program};
 
-/// Minimum size of the blocks that tests check.
+/// Minimum size in bytes of the blocks that tests check.
 const COUNTED: u64 = 5000;
 
 /// The chain of calls that allocates, innermost first.

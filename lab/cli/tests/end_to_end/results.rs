@@ -289,8 +289,9 @@ fn the_build_is_raced_with_every_process_proven() {
     let text = fs::read_to_string(site.path("r.json")).expect("written");
     let result: serde_json::Value = serde_json::from_str(&text).expect("a result");
     let proof = &row(&result, &sound)["proof"];
-    // Ten translation units, each with at least g++, cc1plus and as; in addition, ninja and the
-    // archiver. A shell that replaces itself with its command adds no process.
+    // There are ten translation units, each of which runs at least g++, cc1plus and as. Ninja and
+    // the archiver add two processes. A shell that replaces itself with its command adds no
+    // process.
     assert!(
         proof["processes"].as_u64().is_some_and(|count| count >= 32),
         "{proof}"

@@ -78,7 +78,8 @@ fn name(site: &Site) -> String {
     name.expect("plain").to_owned()
 }
 
-/// Resumes the only race, and checks that it ended and kept its earlier runs.
+/// Resumes the only race by the command line `arguments`, and checks that the race ended and kept
+/// the runs in `before`, the earlier text of its journal.
 #[track_caller]
 fn resumes(site: &Site, arguments: &[&str], before: &str) {
     let outcome = site.run(arguments);

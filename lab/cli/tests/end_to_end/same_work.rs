@@ -1,4 +1,5 @@
-//! Tests that entrants that do different work are not timed against each other.
+//! Tests that entrants that do different work do not race, unless the user allows it or names a
+//! metric.
 
 use crate::support::{Site, allocator, program};
 

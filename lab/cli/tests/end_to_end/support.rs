@@ -69,7 +69,7 @@ impl Site {
         Some(folders.first()?.join("journal.jsonl"))
     }
 
-    /// Returns the contents of the only race's journal.
+    /// Returns the contents of the only race's journal; empty if there is none.
     pub fn journal_text(&self) -> String {
         let text = self.journal().map(std::fs::read_to_string);
         text.and_then(Result::ok).unwrap_or_default()
@@ -117,7 +117,8 @@ impl Site {
             .stdout(out.reopen().expect("the file opens again"))
             .stderr(err.reopen().expect("the file opens again"))
             .process_group(0);
-        // SAFETY: `heed_signals` only calls signal, which is async-signal-safe.
+        // SAFETY: `heed_signals` only calls signal, which is async-signal-safe, as required between
+        // fork and exec.
         unsafe { command.pre_exec(heed_signals) };
         Running {
             child: command.spawn().expect("heapdrome starts"),
@@ -184,8 +185,8 @@ impl Running {
     /// Sends a signal to heapdrome alone.
     pub fn signal(&self, signal: i32) {
         let id = i32::try_from(self.child.id()).expect("a process number");
-        // SAFETY: kill accesses no memory. Tests send signals only while heapdrome runs, so its ID
-        // has not been reused.
+        // SAFETY: kill accesses no memory. No caller signals after `try_wait` has returned a
+        // status, so the child has not been waited for, and its ID has not been reused.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 

@@ -53,7 +53,7 @@ fn a_command_that_traces_has_no_limit() {
     assert_eq!(survival["smallest_bytes"], Value::Null);
 }
 
-/// Writing CSV needs no limits, so this test runs on every machine.
+/// Writing CSV needs no memory limit, so this test runs on every machine.
 #[test]
 fn the_limits_of_a_saved_search_are_written_as_csv() {
     let site = Site::new();

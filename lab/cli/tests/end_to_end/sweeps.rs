@@ -194,7 +194,7 @@ fn one_value_is_a_race() {
     assert_eq!(result["options"]["pin"].as_array().map(Vec::len), Some(1));
 }
 
-/// Sends the signal once the condition holds, and waits for the end.
+/// Sends the signal to heapdrome once the condition holds, and waits for heapdrome's end.
 fn disturbed(mut running: Running, signal: i32, is_time: impl Fn(&Running) -> bool) -> Outcome {
     let started = Instant::now();
     while !is_time(&running) {

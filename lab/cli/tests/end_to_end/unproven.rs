@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator, baseline, program};
 
-/// Makes the kernel refuse ptrace to this process and its children, as containers do.
+/// Makes the kernel refuse ptrace to this process and its children, as some containers do.
 fn forbid_ptrace() -> std::io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;

@@ -1,10 +1,10 @@
 //! Checks that there are no import cycles: within a crate, sibling modules use each other in one
 //! direction only.
 //!
-//! A module and its own children are one room: a child may use its parent's definitions, and a
-//! parent calls its children. Between rooms the arrows point one way, at every level. The uses of a
-//! module are read from `use` and from the paths in its code. Each use counts for the file that
-//! contains the definition, even through re-exports.
+//! A module and its descendants form a room, in which a child may use its parent, and a parent its
+//! children. Between two sibling rooms, uses go in one direction only, at every level. The uses of
+//! a module are read from its imports and from the paths in its code. Each use counts for the file
+//! that contains the definition, even through re-exports.
 
 mod source;
 

@@ -198,7 +198,7 @@ fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(one) if one.as_char() == wanted)
 }
 
-/// Returns the tokens in the brackets of an attribute, if one begins here.
+/// Returns the tokens in the brackets of an attribute, if `tokens` begin with one.
 fn attribute(tokens: &[TokenTree]) -> Option<TokenStream> {
     match tokens {
         [hash, TokenTree::Group(group), ..]
@@ -238,7 +238,8 @@ fn length_of_item(tokens: &[TokenTree]) -> usize {
     end.map_or(tokens.len(), |end| end + 1)
 }
 
-/// Returns the name of a module that is declared here, with its body if it is in this file.
+/// Returns the name of the module that `tokens` declare first, with its body if that is in this
+/// file.
 fn declaration(tokens: &[TokenTree]) -> Option<(String, Option<TokenStream>)> {
     let [first, name, body, ..] = tokens else {
         return None;
@@ -253,8 +254,8 @@ fn declaration(tokens: &[TokenTree]) -> Option<(String, Option<TokenStream>)> {
     }
 }
 
-/// Returns the tokens of the tree that a `use` here imports. In a bound, `use<...>` imports
-/// nothing.
+/// Returns the tokens of the imported tree, if `tokens` begin with a `use`. In a bound, `use<...>`
+/// imports nothing.
 fn use_tree(tokens: &[TokenTree]) -> Option<&[TokenTree]> {
     let (first, rest) = tokens.split_first()?;
     let is_import = word(first)? == "use" && !is_punct(rest.first()?, '<');
@@ -262,8 +263,8 @@ fn use_tree(tokens: &[TokenTree]) -> Option<&[TokenTree]> {
     is_import.then_some(&rest[..length])
 }
 
-/// Returns the words of a path that begins here, and its number of tokens, including a trailing
-/// `::`.
+/// Returns the words of the path at the beginning of `tokens`, and its number of tokens, including
+/// a trailing `::`.
 fn path(tokens: &[TokenTree]) -> (Vec<String>, usize) {
     let mut words = Vec::new();
     let mut at = 0;
