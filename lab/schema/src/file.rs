@@ -41,7 +41,7 @@ pub enum ReadError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The file was not written by heapdrome.
+    /// The file is not JSON, or lacks the field `heapdrome` or `schema` of a result.
     #[error("{path} is not a heapdrome result")]
     Foreign {
         /// Path of the file.
