@@ -70,8 +70,8 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     let decided = suite.decided(&settled);
     assert!(decided.all, "{decided:?}");
     assert_eq!(decided.entrants.len(), 5);
-    // Only the target on memory keeps `slow` in the race. The ratio equals the limit, and the
-    // interval extends beyond it because of the resolution of a page.
+    // Only the target on memory keeps `quick` and `slow` in the race. Their ratio equals the limit,
+    // and its interval extends beyond the limit because memory is measured in pages.
     let memory = race(row("system", 2.0, MIB, 10), row("b", 0.5, MIB / 1.15, 10));
     assert_eq!(
         names(&suite.decided(&memory)),
