@@ -3,8 +3,8 @@
 //! If two entrants (and the twin of the second) do not differ, their figures within a round are
 //! exchangeable. Huber's model, with one common effect for them, gives every run a score that does
 //! not depend on which of them has which figure. The sum of the first entrant's scores therefore
-//! has a known distribution: each round contributes one of its scores, each with the same
-//! probability.
+//! has a known distribution: each round contributes the score of one of these entrants, each with
+//! the same probability.
 
 use std::mem;
 
@@ -31,8 +31,8 @@ const WEIGHT_OF_EXCESS: f64 = 4.0;
 /// would take milliseconds.
 const MANY: usize = 300;
 
-/// Deviate below which the normal distribution is accurate enough, because no critical value is
-/// near.
+/// Absolute deviate below which the normal distribution is accurate enough, because no critical
+/// value is near.
 const FAR_INSIDE: f64 = 0.5;
 
 /// Accuracy of an end of the interval: `NEAR` is in standard deviations, `NARROW` a share of the

@@ -71,12 +71,12 @@ struct Ends {
     error: f64,
 }
 
-/// Side of 1 on which a ratio was shown to lie.
+/// Side of a reference value, usually 1, on which a ratio was shown to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// The entrant's figure is less than the baseline's.
+    /// The ratio is below the reference value.
     Below,
-    /// The entrant's figure is more than the baseline's.
+    /// The ratio is above the reference value.
     Above,
     /// No difference was shown.
     Nothing,

@@ -86,7 +86,7 @@ impl Job<'_> {
         }
     }
 
-    /// Counts the changes that comparisons of two races of the same entrants show. The machine of
+    /// Counts the comparisons of two races of the same entrants that show a change. The machine of
     /// the second race is slower by the fraction `slower`.
     fn two_races(&self, arguments: &Arguments, rule: &Rule, slower: f64) -> TwoRaces {
         let stopping = Stopping {
