@@ -76,7 +76,7 @@ pub enum ReadError {
 pub enum Saved {
     /// One race.
     Race(Box<RaceResult>),
-    /// Races that belong together.
+    /// Measurements that belong together, such as the races of a sweep.
     Collection(Box<Collection>),
 }
 

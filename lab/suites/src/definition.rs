@@ -109,7 +109,8 @@ pub struct Cell {
     /// Entrants that race in the cell; empty for all that are not restricted to other cells.
     #[serde(default)]
     pub entrants: Vec<String>,
-    /// Number of untimed runs for each allocator that measure the memory of the process tree.
+    /// Number of untimed memory runs for each allocator, which measure the memory of the process
+    /// tree.
     #[serde(default)]
     pub memory_runs: u32,
     /// Form for the quick scale, which takes a few minutes; `None` omits the cell at this scale.

@@ -217,8 +217,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// At the usual scale, the synthetic races of heapdrome's own allocators continue for undecided
-/// entrants. All other races have a fixed number of rounds.
+/// At the usual scale, only the synthetic races of heapdrome's own allocators continue for
+/// undecided entrants. At the quick scale, every race has a fixed number of rounds.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

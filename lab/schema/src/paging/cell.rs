@@ -175,8 +175,8 @@ impl PagingCell {
         all
     }
 
-    /// Describes why the cell was given up; if it has no accepted report, describes why its latest
-    /// lost round failed. Returns `None` in all other cases.
+    /// Describes why the cell was given up. If it was not given up but has no accepted report,
+    /// describes why its latest round was lost. Returns `None` in all other cases.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);

@@ -51,7 +51,8 @@ const DISTURBED: Machine = Machine {
 };
 const MACHINES: [Machine; 4] = [STEADY, DRIFTING, WANDERING, DISTURBED];
 
-/// A machine during a sweep.
+/// A machine during a sweep, with its slowdown so far (`now`, on the log scale) and the remaining
+/// runs of a slow period.
 struct Working<'a> {
     machine: Machine,
     now: f64,

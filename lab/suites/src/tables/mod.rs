@@ -124,9 +124,9 @@ fn rule_of(member: &Member) -> Rule {
     rule(member.result.entrants.len().saturating_sub(2))
 }
 
-/// Formats the ratio of an allocator to the baseline within the rounds. Its interval is included if
-/// there are enough rounds. With `inverse`, the ratio is inverted. The baseline itself has the
-/// ratio `1`.
+/// Formats the ratio of an allocator's figure to the baseline's, within the rounds of a race. Its
+/// interval is included if there are enough rounds. With `inverse`, the ratio is inverted. The
+/// baseline itself has the ratio `1`. Returns `None` if either row is invalid or lacks the figure.
 fn ratio_cell(
     member: &Member,
     rule: &Rule,
