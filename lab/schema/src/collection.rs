@@ -192,7 +192,7 @@ impl Default for Purpose {
     }
 }
 
-/// Measurements that belong together.
+/// Measurements for one purpose, with the machine, tables and verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Flat", into = "Flat")]
 pub struct Collection {

@@ -147,8 +147,8 @@ pub struct Options {
     /// the unchanged command does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
-    /// Whether proofs are omitted. If so, nothing shows which object served malloc, and every row
-    /// counts as valid.
+    /// Whether proofs are omitted. If so, nothing shows which object served malloc, and the row of
+    /// every entrant that succeeded counts as valid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
     /// The replay, if the command replays a trace. Its speed determines the figures that have

@@ -205,8 +205,8 @@ fn every_document_has_its_sentences() {
     }
 }
 
-/// The document's overhead refers to mapped memory. Every cell must have a table of mapped memory,
-/// in addition to the table of resident memory.
+/// In the document of the suite `rpmalloc`, overhead refers to mapped memory. Every cell must have
+/// a table of mapped memory, in addition to the table of resident memory.
 #[test]
 fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     let suite = suite("rpmalloc");
