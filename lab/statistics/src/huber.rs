@@ -17,7 +17,8 @@ const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 /// Size below which a residual is only a rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Convergence limit of the fit: the largest movement of any effect, as a share of the noise scale.
+/// Convergence limit of the fit: the largest movement of any effect in one step, as a share of the
+/// noise scale.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 

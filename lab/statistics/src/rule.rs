@@ -280,8 +280,8 @@ impl Rule {
     /// Returns the log ratio that `rounds` rounds show with a probability of 80%.
     ///
     /// The noise is estimated from the race's own rounds, and the width of the interval varies with
-    /// it. Both increase the required distance from the critical value, more so with fewer degrees
-    /// of freedom.
+    /// this estimate. The error of the estimate therefore increases the required distance from the
+    /// critical value, more so with fewer degrees of freedom.
     fn showable(&self, rounds: usize, estimate: &Estimate) -> f64 {
         let critical = self.critical(rounds);
         let freedom = degrees_of_freedom(rounds) as f64;

@@ -1,4 +1,4 @@
-//! The rule on whole races, with the baseline's twin and other rivals.
+//! Tests of the rule on whole races, with the baseline's twin and other rivals.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

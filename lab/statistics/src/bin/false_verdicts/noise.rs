@@ -1,4 +1,4 @@
-//! Realistic run times, resampled in blocks from recorded times.
+//! Realistic run times, resampled in blocks from recorded or fitted times.
 
 use std::path::Path;
 
