@@ -16,9 +16,9 @@ use crate::rounds::Cells;
 /// Maximum number of exchangeable entrants: the two that are compared, and the second one's twin.
 const MOST_ALIKE: usize = 3;
 
-/// Number of steps into which scores between 0 and the clip are divided, summed over all rounds.
-/// `STEPS` contains the minimum and the maximum for one round. Rounding to steps precedes the test,
-/// so the test stays exact.
+/// Total number of steps, over all rounds, between a score of 0 and the clipping limit. `STEPS`
+/// contains the minimum and the maximum number of steps in one round. Rounding to steps precedes
+/// the test, so the test stays exact.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 

@@ -9,7 +9,8 @@ use crate::noise::Condition;
 use crate::race::{self, Errors, Shows, Truth};
 use crate::table::{FalseVerdicts, Needed, Power, Rate, Tables, TwoRaces};
 
-/// Precision at which a race stops, in comparisons of two races.
+/// Half-width of the intervals, as a fraction, at which a race stops. Only comparisons of two races
+/// use this limit.
 const PRECISION: f64 = 0.02;
 
 /// Maximum number of rounds in which a race may show a difference.
