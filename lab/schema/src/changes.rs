@@ -90,7 +90,7 @@ pub enum Outcome {
     Confirmed,
     /// Every interval that decides on a figure lies completely on the near side of the threshold.
     RuledOut,
-    /// Neither of the two, for example because there is no interval.
+    /// Neither confirmed nor ruled out, for example because there is no interval.
     Undecided,
 }
 

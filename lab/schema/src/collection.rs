@@ -53,7 +53,8 @@ pub enum Holds {
     NotHeld,
     /// The measurements are missing, or neither show nor contradict the claim.
     Undecided,
-    /// Something that the claim requires, such as an allocator or a thread count, is missing here.
+    /// Something that the claim requires, such as an allocator or a thread count, is missing on
+    /// this machine, or no race of the suite can decide the claim.
     CannotBeTested,
 }
 

@@ -176,7 +176,7 @@ impl PagingCell {
     }
 
     /// Describes why the cell was given up. If it was not given up but has no accepted report,
-    /// describes why its latest round was lost. Returns `None` in all other cases.
+    /// describes the reason for its latest lost round. Returns `None` in all other cases.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);

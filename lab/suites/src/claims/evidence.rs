@@ -17,7 +17,7 @@ pub(super) enum Found {
         /// Entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
-    /// Reason why the claim cannot be tested here.
+    /// Reason why the claim cannot be tested on this machine.
     Untestable(String),
     /// Cells of the claim that have not been run, in words.
     NotRun(String),
