@@ -18,12 +18,12 @@ pub struct ComparedResult {
     pub machine: Machine,
 }
 
-/// Ratio of a figure between two results or between two races of a sweep, with its confidence
-/// interval.
+/// Ratio of a figure between two results, or degradation between two races of a sweep, with its
+/// confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Estimated ratio of the new figure to the old one, or of a race's figure to that of the first
-    /// race; 1.02 is an increase of 2%.
+    /// Estimated ratio of the new figure to the old one, or estimated degradation from the first
+    /// race of a curve to this race; 1.02 is an increase of 2%.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
     /// Lower end of the confidence interval.
@@ -90,7 +90,7 @@ pub enum Outcome {
     Confirmed,
     /// Every interval that decides on a figure lies completely on the near side of the threshold.
     RuledOut,
-    /// Neither of the two, for example because there is no interval.
+    /// Neither confirmed nor ruled out, for example because there is no interval.
     Undecided,
 }
 

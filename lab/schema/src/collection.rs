@@ -53,7 +53,8 @@ pub enum Holds {
     NotHeld,
     /// The measurements are missing, or neither show nor contradict the claim.
     Undecided,
-    /// Something that the claim requires, such as an allocator or a thread count, is missing here.
+    /// Something that the claim requires, such as an allocator or a thread count, is missing on
+    /// this machine, or no race of the suite can decide the claim.
     CannotBeTested,
 }
 
@@ -192,7 +193,7 @@ impl Default for Purpose {
     }
 }
 
-/// Measurements that belong together.
+/// Measurements for one purpose, with the machine, tables and verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Flat", into = "Flat")]
 pub struct Collection {

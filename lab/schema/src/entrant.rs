@@ -27,7 +27,8 @@ pub struct Entrant {
     pub role: Role,
     /// Version of the library, according to its entry in the registry or its package.
     pub version: String,
-    /// Object that must serve malloc; `None` for a system allocator that needs no preload.
+    /// Object that must serve malloc, unless `as_is` is set; `None` for a system allocator that
+    /// needs no preload.
     pub library: Option<PathBuf>,
     /// SHA-256 of `library` in hexadecimal, taken when the race was planned.
     pub sha256: Option<String>,

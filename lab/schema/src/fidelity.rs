@@ -50,7 +50,7 @@ impl Claim {
         }
     }
 
-    /// Returns the claim as a phrase that can be the object of a sentence.
+    /// Returns the subject of the claim as a noun phrase, for use in a sentence.
     #[must_use]
     pub fn spoken(self) -> &'static str {
         match self {
@@ -196,7 +196,7 @@ pub enum Agreement {
     Within,
     /// The replay is beyond the limit.
     Miss,
-    /// The entrants of the program do not differ, so the replay has nothing to reproduce.
+    /// The entrants that ran the program do not differ, so the replay has nothing to reproduce.
     NothingToCompare,
     /// The replay's figures are too noisy for a verdict.
     NotDecided,

@@ -39,8 +39,8 @@ pub fn is_common_figure(name: &str) -> bool {
     COMMON_FIGURES.contains(&name) || name == "average_tree_bytes"
 }
 
-/// Returns the name of a figure for use in a sentence. Any figure except wall time, processor time
-/// and peak memory keeps its name.
+/// Returns the name of a figure for use in a sentence. Any figure except [`WALL`], [`CPU`] and
+/// [`PEAK_RSS`] keeps its name.
 pub fn spoken(figure: &str) -> &str {
     match figure {
         WALL => "wall time",

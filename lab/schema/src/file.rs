@@ -41,7 +41,7 @@ pub enum ReadError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The file was not written by heapdrome.
+    /// The file is not JSON, or lacks the field `heapdrome` or `schema` of a result.
     #[error("{path} is not a heapdrome result")]
     Foreign {
         /// Path of the file.
@@ -76,7 +76,7 @@ pub enum ReadError {
 pub enum Saved {
     /// One race.
     Race(Box<RaceResult>),
-    /// Races that belong together.
+    /// Measurements that belong together, such as the races of a sweep.
     Collection(Box<Collection>),
 }
 

@@ -1,4 +1,5 @@
-//! Plain data of races and other measurements, with their versioned JSON.
+//! Plain data of races and other measurements, their versioned JSON, and the reading and writing of
+//! their files.
 //!
 //! This crate starts no process, reads no clock and infers no verdicts. Most other crates of the
 //! lab use its types: the measurer writes them, the engine computes results from them, and the

@@ -63,8 +63,8 @@ pub enum Pace {
 /// Conditions under which a race ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// Half-width, as a fraction, that every judged interval must reach to end the race (0.01 is
-    /// 1%).
+    /// Half-width, as a fraction (0.01 is 1%). The race ends once no judged interval has a larger
+    /// half-width.
     pub precision: Option<f64>,
     /// Minimum number of rounds before the intervals may end the race.
     pub min_rounds: u32,
@@ -147,8 +147,8 @@ pub struct Options {
     /// the unchanged command does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
-    /// Whether proofs are omitted. If so, nothing shows which object served malloc, and every row
-    /// counts as valid.
+    /// Whether proofs are omitted. If so, nothing shows which object served malloc, and the row of
+    /// every entrant that succeeded counts as valid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
     /// The replay, if the command replays a trace. Its speed determines the figures that have
@@ -167,7 +167,7 @@ impl Options {
     }
 }
 
-/// Returns the default for plans of older versions, which judged only wall time.
+/// Returns the judged figures of plans from older versions, which judged only wall time.
 fn wall_alone() -> Vec<String> {
     vec![WALL.to_owned()]
 }
@@ -197,7 +197,7 @@ pub struct Plan {
     /// Start time of the race, in UTC, as RFC 3339.
     #[serde(default)]
     pub started: String,
-    /// Facts that a reader needs to repeat the race, such as the package that a workload builds.
+    /// Remarks for readers of the result, such as the package that a workload builds.
     #[serde(default)]
     pub notes: Vec<String>,
     /// Entrants. Only the first is a baseline.

@@ -44,8 +44,8 @@ impl Redaction {
     }
 }
 
-/// Replaces `folder` where it begins a path and ends at a component's end. For example, `/home/ada`
-/// is not replaced in `/home/adam` or `/var/home/ada`.
+/// Replaces `folder` by `name` wherever it begins a path and ends at a component's end. For
+/// example, `/home/ada` is not replaced in `/home/adam` or `/var/home/ada`.
 fn replace_folder(text: &str, folder: &str, name: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Costs of single runs of the command.
+//! Costs and endings of single runs of the command.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -74,8 +74,8 @@ impl Survival {
     /// slowdown. With fewer runs, the slowdown is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Returns whether all runs under a limit finished, and whether their number suffices to show
-    /// the command's slowdown.
+    /// Returns whether all runs of `trial` finished, and there are enough of them and of the runs
+    /// without a limit to show a slowdown.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 pub struct WriteError {
     /// Path of the file, as the caller gave it.
     pub path: PathBuf,
-    /// Folder of the file, or of the link's target if the path is a link.
+    /// Folder of the file; if the path is a link to a regular file, folder of its target.
     pub folder: PathBuf,
     /// Error that the system returned.
     pub source: Error,
@@ -77,8 +77,8 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
 }
 
 /// Writes `contents` to a temporary file in the folder of `path`, then renames it, so that a reader
-/// never sees an incomplete file. A symbolic link is kept, and its target is replaced. A path that
-/// is not a regular file, such as a pipe, is written directly.
+/// never sees an incomplete file. A symbolic link to a regular file is kept, and its target is
+/// replaced. A path that is not a regular file, such as a pipe, is written directly.
 ///
 /// # Errors
 /// When the file cannot be written. No temporary file is left behind.
@@ -178,8 +178,8 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     found.map_err(|source| failed(path, target.as_deref(), source))
 }
 
-/// Returns the path of the file to replace: `path`, or the target if `path` is a link; `None` if
-/// the existing item is not a regular file, such as a pipe or a folder.
+/// Returns the path of the file to replace: `path`, or its target if `path` is a link to a regular
+/// file. Returns `None` if the existing item is not a regular file, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),

@@ -1,7 +1,7 @@
 //! The sequential boundary: the critical value of a standardised difference at each round. If there
-//! is no difference, the probability of ever crossing the boundary does not exceed the share of the
-//! level that the spending function reaches. This holds even with a look after every round and no
-//! last round.
+//! is no difference, the probability of ever crossing the boundary is at most the level, multiplied
+//! by the limit of the spending function. This holds even with a look after every round and no last
+//! round.
 //!
 //! A spending function (Lan and DeMets 1983) divides the level among the rounds, without a planned
 //! last round. The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal

@@ -20,7 +20,7 @@ pub struct Drift {
     pub slope_per_round: f64,
 }
 
-/// Tests a series for a monotone trend. Returns `None` with fewer than five samples.
+/// Tests a series for a monotone trend. Returns `None` with fewer than five finite samples.
 ///
 /// The p-value uses the normal approximation with continuity correction and a variance corrected
 /// for ties. The test assumes independent samples. A slow period that spans several rounds makes

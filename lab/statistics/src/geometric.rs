@@ -73,8 +73,7 @@ mod tests {
         assert!((found.high / found.low - 0.02_f64.exp()).abs() < 1e-12);
     }
 
-    /// In 2000 sets of four races, 95% of the intervals must contain the true mean. Three standard
-    /// errors are 1.5%.
+    /// The expected coverage is 95%. Three standard errors of 2000 sets of four races are 1.5%.
     #[test]
     fn the_interval_covers_as_it_says() {
         let rule = Rule::new(0.05, 1);

@@ -154,8 +154,9 @@ mod tests {
     fn the_interval_includes_the_error_of_estimates() {
         let values: Vec<f64> = (0..200).map(f64::from).collect();
         let found = only_grows(&values, ERROR, 25.0).expect("it grows");
-        // The sum of the errors of the two hundred steps has the variance 25. The variance of a
-        // fitted slope is 1.2 times as large. The quantile is that of the normal distribution.
+        // The sum of the errors of the two hundred steps has the variance 25. The variance of the
+        // fitted slope, scaled to the whole time, is 1.2 times as large. The quantile is that of
+        // the normal distribution.
         let half = 1.96 * (1.2_f64 * 25.0).sqrt() / 200.0;
         assert!(
             (found.interval[1] - found.slope - half).abs() < 1e-4,

@@ -1,6 +1,6 @@
 //! Huber's estimate of an additive model: the logarithm of a figure is the sum of an effect of its
-//! entrant, an effect of its round, and noise. Residuals above the scale of the noise are clipped,
-//! so that spikes do not distort the effects.
+//! entrant, an effect of its round, and noise. Residuals whose size exceeds the scale of the noise
+//! are clipped, so that spikes do not distort the effects.
 
 use crate::median;
 use crate::rounds::Cells;
@@ -9,15 +9,16 @@ use crate::rounds::Cells;
 /// k).
 const CLIP: f64 = 1.0;
 
-/// Factors that convert the median or the mean absolute residual of normal noise into its standard
-/// deviation.
+/// Factors that convert the median or the mean of the absolute residuals of normal noise into the
+/// noise's standard deviation.
 const MEDIAN_TO_DEVIATION: f64 = 1.482_602_218_505_602;
 const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 
 /// Size below which a residual is only a rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Convergence limit of the fit: the largest movement of any effect, as a share of the noise scale.
+/// Convergence limit of the fit: the largest movement of any effect in one step, as a share of the
+/// noise scale.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 
@@ -25,7 +26,7 @@ const MOST_STEPS: usize = 50;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fit {
     /// The effect of each entrant. Entrants of one group have the same effect, except that entrant
-    /// 0 of a group differs by the group's shift.
+    /// 0 differs from its group by the group's shift.
     pub(crate) entrants: Vec<f64>,
     /// The effect of each round.
     pub(crate) rounds: Vec<f64>,
@@ -86,8 +87,8 @@ impl Cells {
         fit
     }
 
-    /// Returns the clipped residuals of an entrant in units of the clip, from -1 to 1; zero in
-    /// rounds without a figure.
+    /// Returns the clipped residuals of an entrant, divided by the clipping limit, from -1 to 1;
+    /// zero in rounds without a figure.
     pub(crate) fn scores<'a>(
         &'a self,
         fit: &'a Fit,
@@ -210,7 +211,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Returns the position after the last entrant of the group that begins at `first`.
+    /// Returns the position after the last entrant of the group that begins at `first`. Any other
+    /// entrant counts as a group of its own.
     fn end(self, first: usize, entrants: usize) -> usize {
         let end = if first == self.first {
             self.end

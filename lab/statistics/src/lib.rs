@@ -5,8 +5,9 @@
 //! paired by index: sample `i` of each comes from round `i`. Undefined samples (NaN) stand for
 //! missing rounds and are omitted.
 //!
-//! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline, with an interval
-//!   that is valid at every round and simultaneous with all others of the race;
+//! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline or to another
+//!   entrant. For ratios to the baseline, the intervals are valid at every round and simultaneous
+//!   within the race;
 //! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] determines whether
 //!   the race has decided on a rival;
 //! - [`Stopping::decide`] decides whether the race has run long enough;

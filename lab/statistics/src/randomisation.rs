@@ -3,8 +3,8 @@
 //! If two entrants (and the twin of the second) do not differ, their figures within a round are
 //! exchangeable. Huber's model, with one common effect for them, gives every run a score that does
 //! not depend on which of them has which figure. The sum of the first entrant's scores therefore
-//! has a known distribution: each round contributes one of its scores, each with the same
-//! probability.
+//! has a known distribution: each round contributes the score of one of these entrants, each with
+//! the same probability.
 
 use std::mem;
 
@@ -16,9 +16,9 @@ use crate::rounds::Cells;
 /// Maximum number of exchangeable entrants: the two that are compared, and the second one's twin.
 const MOST_ALIKE: usize = 3;
 
-/// Number of steps into which scores between 0 and the clip are divided, summed over all rounds.
-/// `STEPS` contains the minimum and the maximum for one round. Rounding to steps precedes the test,
-/// so the test stays exact.
+/// Total number of steps, over all rounds, between a score of 0 and the clipping limit. `STEPS`
+/// contains the minimum and the maximum number of steps in one round. Rounding to steps precedes
+/// the test, so the test stays exact.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
@@ -31,8 +31,8 @@ const WEIGHT_OF_EXCESS: f64 = 4.0;
 /// would take milliseconds.
 const MANY: usize = 300;
 
-/// Deviate below which the normal distribution is accurate enough, because no critical value is
-/// near.
+/// Absolute deviate below which the normal distribution is accurate enough, because no critical
+/// value is near.
 const FAR_INSIDE: f64 = 0.5;
 
 /// Accuracy of an end of the interval: `NEAR` is in standard deviations, `NARROW` a share of the

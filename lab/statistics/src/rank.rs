@@ -73,7 +73,8 @@ mod tests {
         assert!(of(&[]).is_empty());
     }
 
-    /// Without the correction for ties, the rank-difference formula gives 0.95 here.
+    /// Without the correction for ties, the rank-difference formula gives 0.95 for the first pair
+    /// of series.
     #[test]
     fn ties_are_corrected_for() {
         assert_near(

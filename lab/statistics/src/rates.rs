@@ -58,7 +58,8 @@ mod tests {
     fn the_upper_bound_is_clopper_and_pearsons() {
         // Without events the bound is 1 - 0.05^(1/n).
         assert!((upper_bound(0, 100, 0.95) - (1.0 - 0.05_f64.powf(0.01))).abs() < 1e-9);
-        // At the bound, at most 1 event in 3 trials has a probability of 5%.
+        // If the probability of the event equals the bound, 3 trials have at most 1 event with a
+        // probability of 5%.
         let p = upper_bound(1, 3, 0.95);
         let q = 1.0 - p;
         assert!((q.powi(3) + 3.0 * p * q * q - 0.05).abs() < 1e-9);

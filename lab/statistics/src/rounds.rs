@@ -25,7 +25,7 @@ pub(crate) struct Cells {
     pub(crate) logs: Vec<f64>,
     /// 1 for a figure that is present, otherwise 0.
     pub(crate) known: Vec<f64>,
-    /// Minimum half-width of an interval that the resolution allows, on the log scale.
+    /// Minimum half-width that the resolution allows for an interval, on the log scale.
     pub(crate) floor: f64,
 }
 
@@ -156,7 +156,7 @@ impl Cells {
     }
 }
 
-/// Returns the resolution, or zero if it is negative or undefined.
+/// Returns the resolution, or zero if it is negative or not finite.
 fn step(resolution: f64) -> f64 {
     if resolution.is_finite() {
         resolution.max(0.0)

@@ -71,12 +71,12 @@ struct Ends {
     error: f64,
 }
 
-/// Side of 1 on which a ratio was shown to lie.
+/// Side of a reference value, usually 1, on which a ratio was shown to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// The entrant's figure is less than the baseline's.
+    /// The ratio is below the reference value.
     Below,
-    /// The entrant's figure is more than the baseline's.
+    /// The ratio is above the reference value.
     Above,
     /// No difference was shown.
     Nothing,
@@ -280,8 +280,8 @@ impl Rule {
     /// Returns the log ratio that `rounds` rounds show with a probability of 80%.
     ///
     /// The noise is estimated from the race's own rounds, and the width of the interval varies with
-    /// it. Both increase the required distance from the critical value, more so with fewer degrees
-    /// of freedom.
+    /// this estimate. The error of the estimate therefore increases the required distance from the
+    /// critical value, more so with fewer degrees of freedom.
     fn showable(&self, rounds: usize, estimate: &Estimate) -> f64 {
         let critical = self.critical(rounds);
         let freedom = degrees_of_freedom(rounds) as f64;

@@ -13,10 +13,11 @@ pub struct Slowdown {
     pub high: f64,
 }
 
-/// Returns the ratio of the times of `runs` to those of `others`, in equal units. Returns `None` if
-/// either is empty.
+/// Returns the ratio of the times of `runs` to those of `others`. Both use the same unit. Returns
+/// `None` if either is empty.
 ///
-/// The range covers the runs. It is not a confidence interval, because there are too few runs.
+/// The range extends from the fastest to the slowest of `runs`. It is not a confidence interval,
+/// because there are too few runs.
 pub fn slowdown(runs: &[f64], others: &[f64]) -> Option<Slowdown> {
     let (own, usual) = (median(runs)?, median(others)?);
     let low = runs.iter().copied().fold(own, f64::min);

@@ -5,8 +5,8 @@ use crate::Estimate;
 /// The user's conditions for stopping, as numbers of rounds and width of the intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
-    /// Half-width, as a fraction, that every interval must reach to stop the race (0.01 is 1%).
-    /// With `None`, the race runs `max_rounds` rounds.
+    /// Half-width, as a fraction (0.01 is 1%). The race stops once no interval has a larger
+    /// half-width. With `None`, the race runs `max_rounds` rounds.
     pub precision: Option<f64>,
     /// Minimum number of rounds before precision can stop the race.
     pub min_rounds: usize,

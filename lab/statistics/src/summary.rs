@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(mean(&values), Some(4.5));
         // The distances from 3.5 are 0.5, 2.5, 0.5, 6.5.
         assert_eq!(median_absolute_deviation(&values), Some(1.5));
-        // The squared distances from 4.5 are 0.25 + 12.25 + 2.25 + 30.25 = 45, divided by 3.
+        // The squared distances from 4.5 sum to 0.25 + 12.25 + 2.25 + 30.25 = 45. The variance is
+        // 45 / 3.
         assert_eq!(standard_deviation(&values), Some(15.0_f64.sqrt()));
         assert_eq!(median(&[2.0, 9.0, 4.0]), Some(4.0));
     }

@@ -1,4 +1,5 @@
-//! The trimmed mean of the rounds' log ratios, and its error, after Yuen (1974).
+//! The trimmed mean of logarithms or log ratios from the rounds of a race, and its error, after
+//! Yuen (1974).
 
 use crate::summary::{mean, standard_deviation};
 

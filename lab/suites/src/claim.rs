@@ -1,9 +1,9 @@
-//! A claim of a document, as a suite's data file states it.
+//! A claim of a document or a target, as a suite's data file states it.
 
 use heapdrome_statistics::Interval;
 use serde::Deserialize;
 
-/// Name that stands for all entrants of the document that raced.
+/// Name that stands for all available entrants of the document.
 pub(crate) const EVERYONE: &str = "*";
 
 /// A published claim, in heapdrome's own words, or a target of heapdrome's own allocators.
@@ -48,7 +48,7 @@ pub enum Family {
     /// All intervals of the claim.
     #[default]
     Claim,
-    /// The intervals of each race, for a claim that applies to hundreds of races separately.
+    /// The intervals of each race, for a claim that applies to many races separately.
     Race,
 }
 
@@ -69,7 +69,7 @@ pub enum HoldsFor {
     Uncontradicted,
 }
 
-/// The range in which a figure must lie.
+/// Range in which the tested figure, ratio or mean must lie for the claim to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -219,7 +219,7 @@ pub enum Test {
         /// Entrants with which each entrant of `of` is compared.
         to: Vec<String>,
     },
-    /// No race can decide the claim here.
+    /// No race of the suite can decide the claim, on any machine.
     Untestable {
         /// Reason that the report gives to the reader.
         reason: String,

@@ -74,7 +74,7 @@ pub struct Entrant {
     /// Reason why the entrant is unavailable. For an entrant with an allocator, this is shown only
     /// if the registry does not know the allocator.
     pub absent: Option<String>,
-    /// Whether `*` in a claim excludes the entrant, because it is not in the document.
+    /// Whether `*` in a claim or a table excludes the entrant, because it is not in the document.
     #[serde(default)]
     pub added: bool,
     /// Whether the quick form omits the entrant.
@@ -109,7 +109,8 @@ pub struct Cell {
     /// Entrants that race in the cell; empty for all that are not restricted to other cells.
     #[serde(default)]
     pub entrants: Vec<String>,
-    /// Number of untimed runs for each allocator that measure the memory of the process tree.
+    /// Number of untimed memory runs for each allocator, which measure the memory of the process
+    /// tree.
     #[serde(default)]
     pub memory_runs: u32,
     /// Form for the quick scale, which takes a few minutes; `None` omits the cell at this scale.
@@ -151,7 +152,7 @@ pub struct Form {
 }
 
 impl Suite {
-    /// Parses a suite.
+    /// Parses a suite from the text of its data file.
     ///
     /// # Errors
     /// When the text is not a suite, or its parts contradict each other.

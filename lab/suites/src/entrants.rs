@@ -12,8 +12,8 @@ use crate::{Entrant, Suite};
 /// An entrant, with its name in the registry.
 pub(crate) type Available<'a> = (&'a Entrant, &'a str);
 
-/// Maximum probability that at least one interval of a claim, or of one figure of a race in a
-/// table, excludes the true figure.
+/// Maximum probability that at least one interval of a family excludes the true figure. A family
+/// is, for example, the intervals of one claim, or those of one figure of a race in a table.
 pub const ALPHA: f64 = 0.05;
 
 /// Returns the decision rule for this number of simultaneous comparisons. Each rule is computed
@@ -109,7 +109,7 @@ pub(crate) fn compare(
 pub(crate) struct Pair<'a> {
     /// Entrant with which the allocator is compared.
     pub(crate) other: Available<'a>,
-    /// Ratio of the means, for any number of rounds.
+    /// Ratio of the two figures' means, which exists for any number of rounds.
     pub(crate) bare: f64,
     /// The ratio with its interval, if there are enough rounds.
     pub(crate) found: Option<Estimate>,
@@ -185,7 +185,7 @@ pub(crate) fn least<'a>(
 
 /// Geometric mean over races of the ratio of one allocator's figure to another's.
 pub(crate) struct Mean {
-    /// Geometric mean over the races of the ratio of the two means.
+    /// Geometric mean, over the races, of the ratio of the two figures' means.
     pub(crate) bare: f64,
     /// The mean with its interval, if every race has enough rounds.
     pub(crate) found: Option<Interval>,

@@ -17,8 +17,8 @@ pub(crate) fn missing(result: &RaceResult, allocator: &str) -> &'static str {
     }
 }
 
-/// Returns the members of a collection that belong to a cell of a suite, by increasing value of the
-/// sweep.
+/// Returns the members of a collection that belong to a cell of a suite, in ascending order of the
+/// swept value.
 pub(crate) fn of_cell<'a>(members: &[&'a Member], suite: &str, cell: &str) -> Vec<&'a Member> {
     let full = format!("{suite}/{cell}");
     let mut found: Vec<&Member> = members.iter().copied().filter(|m| m.cell == full).collect();

@@ -31,7 +31,7 @@ pub struct Race {
     pub rounds: u32,
     /// Maximum number of rounds. If set, an entrant stops once every target on it is decided.
     pub most_rounds: Option<u32>,
-    /// Number of untimed runs for each allocator that measure memory.
+    /// Number of untimed memory runs for each allocator.
     pub memory_runs: u32,
     /// Number of operations in the published form, divided by the number in one run of this race;
     /// `None` if either is unknown.

@@ -75,7 +75,7 @@ pub enum Makes {
         /// Unit in which the mean is shown. The unit of the variance is its square.
         unit: Unit,
     },
-    /// Saving of each allocator over the baseline on each figure, in percent.
+    /// Saving of each rival over the baseline on each figure, in percent.
     Savings {
         /// Name of the cell whose race is summarised.
         cell: String,
@@ -91,15 +91,15 @@ pub enum Makes {
         /// Form in which the figures are shown.
         shown: Shown,
     },
-    /// Ratio of one allocator to each of its rivals, with one row for each rival and one column for
-    /// each race.
+    /// Ratio of one allocator's figure to that of each rival, with one row for each rival and one
+    /// column for each race.
     Against(Against),
     /// Standing of one allocator, with one row for each race: the rival against which the allocator
     /// does worst, and the numbers of rivals for which the target is reached and missed.
     Standing(Against),
-    /// Geometric mean over all races of the ratio of one allocator to each of its rivals. With
-    /// `least`, a further mean compares the allocator with the rival that has the smallest figure
-    /// in each race.
+    /// Geometric mean, over all races, of the ratio of one allocator's figure to that of each
+    /// rival. With `least`, a further mean compares the allocator with the rival that has the
+    /// smallest figure in each race.
     Means(Against),
     /// Number of instructions in the fast paths of heapdrome's own libraries, with their limits.
     FastPath,

@@ -41,9 +41,9 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Every allocator of the registry must be a rival in this suite. Exceptions are unavailable
-/// allocators, heapdrome's own, settings of another allocator, and those that do not conform to the
-/// contract of malloc.
+/// Every allocator of the registry must be a rival in the suite `own-allocators`. Exceptions are
+/// unavailable allocators, heapdrome's own, settings of another allocator, and those that do not
+/// conform to the contract of malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -205,8 +205,8 @@ fn every_document_has_its_sentences() {
     }
 }
 
-/// The document's overhead refers to mapped memory. Every setting must have a table of mapped
-/// memory, in addition to the table of resident memory.
+/// In the document of the suite `rpmalloc`, overhead refers to mapped memory. Every cell must have
+/// a table of mapped memory, in addition to the table of resident memory.
 #[test]
 fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     let suite = suite("rpmalloc");

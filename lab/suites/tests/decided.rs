@@ -70,8 +70,8 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     let decided = suite.decided(&settled);
     assert!(decided.all, "{decided:?}");
     assert_eq!(decided.entrants.len(), 5);
-    // Only the target on memory keeps `slow` in the race. The ratio equals the limit, and the
-    // interval extends beyond it because of the resolution of a page.
+    // Only the target on memory keeps `quick` and `slow` in the race. Their ratio equals the limit,
+    // and its interval extends beyond the limit because memory is measured in pages.
     let memory = race(row("system", 2.0, MIB, 10), row("b", 0.5, MIB / 1.15, 10));
     assert_eq!(
         names(&suite.decided(&memory)),
@@ -217,8 +217,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// At the usual scale, the synthetic races of heapdrome's own allocators continue for undecided
-/// entrants. All other races have a fixed number of rounds.
+/// At the usual scale, only the synthetic races of heapdrome's own allocators continue for
+/// undecided entrants. At the quick scale, every race has a fixed number of rounds.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

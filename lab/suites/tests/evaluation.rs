@@ -1,4 +1,5 @@
-//! Tests the verdicts on invented races, and the former names of suites.
+//! Tests the verdicts and the table of degradations on invented races, and the former names of
+//! suites.
 
 mod made_up;
 
@@ -182,7 +183,8 @@ fn figures_and_shares_are_held_to_their_ranges() {
     }
 }
 
-/// Returns races in two cells with these times. The large cell has twice as much data.
+/// Returns races in two cells with these times. The large cell has twice as much data as the small
+/// one.
 fn sized(large: [Vec<f64>; 3], small: [Vec<f64>; 3]) -> Collection {
     let cell = |name: &str, walls: [Vec<f64>; 3], bytes: f64| {
         let names = ["system", "a", "b"];

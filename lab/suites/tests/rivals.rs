@@ -1,5 +1,5 @@
-//! Tests of one allocator against its rivals: tables and targets on invented races, and the races
-//! that a selection contains.
+//! Tests of one allocator against its rivals: tables and targets on invented races, the races that
+//! a selection contains, and the smallest form of a race.
 
 mod made_up;
 

@@ -1,4 +1,4 @@
-//! Tests the tables of invented races.
+//! Tests the tables of invented races, and the position of published tables.
 
 mod made_up;
 

@@ -120,7 +120,8 @@ impl PagingCell {
         }
     }
 
-    /// Returns the name of the source of the cell's memory: its allocator, or else its holder.
+    /// Returns the name of the cell's allocator; without one, the name of the job's holder. A job
+    /// without a holder counts as using [`Holder::Lgalloc`](crate::Holder::Lgalloc).
     pub fn held_by(&self) -> &str {
         let holder = self.job.holder().unwrap_or_default();
         holder.name_of(self.allocator.as_ref())
@@ -174,8 +175,8 @@ impl PagingCell {
         all
     }
 
-    /// Describes why the cell was given up, or which lost round left it without an accepted report.
-    /// Returns `None` in all other cases.
+    /// Describes why the cell was given up. If it was not given up but has no accepted report,
+    /// describes the reason for its latest lost round. Returns `None` in all other cases.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanoseconds;
 
-/// A distribution of times, stored as the number of occurrences of each time. The times are those
-/// of a histogram with buckets at most 1% wide.
+/// A distribution of times, stored as the number of occurrences of each time. The times come from a
+/// histogram in which the width of each bucket is at most 1% of the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     counts: BTreeMap<Nanoseconds, u64>,

@@ -1,5 +1,5 @@
-//! Tests of the rule: its error rates, announced differences, cases computed by hand, and unusual
-//! figures.
+//! Tests of the rule: error rates, announced differences, estimates computed by hand, resolution,
+//! missing and unusual figures, critical values, and the typical estimate.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -20,7 +20,7 @@ const GROWTH: [f64; 4] = [1.0, 1.1, 1.6, 4.0];
 /// Deviation of the entrant's own noise at each value, on the log scale.
 const NOISE: [f64; 4] = [0.02, 0.01, 0.03, 0.06];
 
-/// Disturbances that affect all runs of a machine, as logarithms of time.
+/// Disturbances that affect all runs of a machine. `drift` and `wander` are logarithms of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Machine {
     /// Slowdown of each run relative to the previous one.
@@ -51,7 +51,8 @@ const DISTURBED: Machine = Machine {
 };
 const MACHINES: [Machine; 4] = [STEADY, DRIFTING, WANDERING, DISTURBED];
 
-/// A machine during a sweep.
+/// A machine during a sweep, with its slowdown so far (`now`, on the log scale) and the remaining
+/// runs of a slow period.
 struct Working<'a> {
     machine: Machine,
     now: f64,
@@ -178,8 +179,8 @@ fn growth_is_shown_on_a_machine_that_drifts() {
     assert!(shown >= 180, "a growth by a tenth: {shown} of 200");
 }
 
-/// On machines that drift, sweeps that run one race after another err far more often. This proves
-/// that the test of alternating races can fail.
+/// On machines whose speed drifts or wanders, sweeps that run one race after another err far more
+/// often. This proves that the test of alternating races can fail.
 #[test]
 fn races_one_after_the_other_err_where_the_machine_drifts() {
     let apart = |first: &[f64], own: &[f64]| {

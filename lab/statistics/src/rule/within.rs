@@ -1,4 +1,4 @@
-//! The rule on whole races, with the baseline's twin and other rivals.
+//! Tests of the rule on whole races, with the baseline's twin and other rivals.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -192,8 +192,8 @@ fn equal_figures_show_nothing_finer_than_a_step_after_any_number_of_rounds() {
         };
         assert_eq!(shown(&times, 2), Shown::Nothing);
         assert_eq!(shown(&times, 3), Shown::Above);
-        // If rival 3 and the baseline each have one deviating round, the verdicts stay the same
-        // once the randomisation test is used.
+        // Give entrant 3 and the baseline one deviating round each. Once the randomisation test is
+        // used, the verdicts stay the same.
         times[3][0] = 90.0 * page;
         times[0][1 + rounds / 2] = 140.0 * page;
         assert_eq!(shown(&times, 2), Shown::Nothing);

@@ -40,9 +40,10 @@ impl Measured<'_> {
     }
 }
 
-/// Returns the verdict. The claim holds if one entrant is certainly both the fastest and the
-/// closest to 1. It does not hold if, for every entrant that may be the fastest, another entrant is
-/// certainly closer to 1.
+/// Returns the verdict, with the degradations that led to it. The claim holds if one entrant is
+/// certainly the fastest, and its degradation is certainly the closest to 1. It does not hold if,
+/// for every entrant that may be the fastest, the degradation of another entrant is certainly
+/// closer to 1.
 pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Holds, String) {
     let Some((both, ratio)) = sized(suite, members, between) else {
         let why = format!("not run: {}, {}", between.large, between.small);

@@ -80,7 +80,7 @@ impl Suite {
         standings
     }
 
-    /// Returns whether a target is decided within single races of this cell.
+    /// Returns whether any target on ratios is decided within single races of this cell.
     pub(crate) fn is_decided_in(&self, cell: &str) -> bool {
         let mut tests = self.targets.iter().map(|target| &target.test);
         tests.any(|test| match test {

@@ -17,7 +17,7 @@ pub(super) enum Found {
         /// Entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
-    /// Reason why the claim cannot be tested here.
+    /// Reason why the claim cannot be tested on this machine.
     Untestable(String),
     /// Cells of the claim that have not been run, in words.
     NotRun(String),
@@ -88,9 +88,9 @@ pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, 
     };
     let [inside, outside, unclear] = [Side::Inside, Side::Outside, Side::Unclear].map(of);
     let (holds, telling, wanted) = decide([&inside, &outside, &unclear], holds_for);
-    // An absent entrant could overturn the verdict, so the claim cannot be tested. There are two
-    // exceptions: a claim on all comparisons that is contradicted, and a claim on some comparison
-    // that is confirmed.
+    // An absent entrant could overturn the verdict, so the claim cannot be tested. Two verdicts
+    // remain: a contradicted claim on all comparisons, and a confirmed claim on at least one
+    // comparison.
     let holds = match holds {
         Holds::Held | Holds::NotHeld if !absent.is_empty() && !settled(holds, holds_for) => {
             Holds::CannotBeTested

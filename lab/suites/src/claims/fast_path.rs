@@ -6,7 +6,7 @@ use heapdrome_libraries::{GOLDENS, Golden};
 use heapdrome_schema::{Holds, Member};
 use sha2::{Digest as _, Sha256};
 
-/// Returns the verdict on the fast paths of some of heapdrome's own allocators, with their counts.
+/// Returns the verdict on the fast paths of the allocators named in `of`, with their counts.
 pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     let own = |golden: &&Golden| of.iter().any(|name| name == golden.allocator);
     let count = |golden: &'static Golden| Some((golden, golden.instructions()?));

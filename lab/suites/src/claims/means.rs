@@ -10,9 +10,9 @@ use crate::claim::{Range, Scope};
 use crate::entrants::{Available, available, figure_of, mean_over_least, takes_part};
 use crate::figures::missing;
 
-/// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair. With
-/// `least`, returns one mean for each entrant of `of`. In each race, that entrant is compared with
-/// the entrant of `to` that has the smallest figure.
+/// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair of an
+/// entrant of `of` and an entrant of `to`. With `least`, returns one mean for each entrant of `of`.
+/// In each race, that entrant is compared with the entrant of `to` that has the smallest figure.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],

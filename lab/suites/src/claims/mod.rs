@@ -18,7 +18,7 @@ pub use decided::Decided;
 pub use evidence::{Part, weigh, without};
 pub use parts::within_rounds;
 
-/// Returns the verdicts on every target and every claim of a suite. Returns no verdicts if nothing
+/// Returns the verdicts on every target and every claim of a suite. Returns no verdicts if no race
 /// of the suite was run.
 pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);

@@ -63,8 +63,8 @@ pub(super) fn compared<'a>(
         }
     }
     compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
-    // With `*`, an entrant without a valid row is omitted. If a named entrant failed, the claim
-    // stays open.
+    // If `to` contains `*`, an entrant of `to` without a valid row is omitted. If a named entrant
+    // failed, the claim stays open.
     let counts = |member: &Member, one: &Available<'_>| member.result.row(one.1).is_some();
     compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
     let family = |member: &Member| match scope.family {
@@ -225,8 +225,8 @@ pub(super) fn data_ratios(
     }
 }
 
-/// Returns a race of the large and of the small cell, and the ratio of their data; `None` if a cell
-/// has no race or its size is unknown.
+/// Returns the first race of the large cell and that of the small cell, with the ratio of their
+/// data; `None` if a cell has no race or its size is unknown.
 pub(super) fn sized<'a>(
     suite: &Suite,
     members: &[&'a Member],

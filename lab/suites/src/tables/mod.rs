@@ -18,9 +18,10 @@ use crate::{Entrant, PublishedTable, Suite, misuse};
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
 
-/// Makes every table of a suite that has a row. Each published table follows the measured table
-/// that it names in `after`; those without `after` come last. A published table is omitted if the
-/// table that it names is not made. Returns an empty list if nothing of the suite was run.
+/// Makes the tables of a suite, except those without rows. Each published table follows the
+/// measured table that it names in `after`; those without `after` come last. A published table is
+/// omitted if the table that it names is not made. Returns an empty list if no race of the suite
+/// was run.
 pub(crate) fn make(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<Table> {
     let mut tables = Vec::new();
     if !members.iter().any(|member| of_suite(suite, member)) {
@@ -123,9 +124,9 @@ fn rule_of(member: &Member) -> Rule {
     rule(member.result.entrants.len().saturating_sub(2))
 }
 
-/// Formats the ratio of an allocator to the baseline within the rounds. Its interval is included if
-/// there are enough rounds. With `inverse`, the ratio is inverted. The baseline itself has the
-/// ratio `1`.
+/// Formats the ratio of an allocator's figure to the baseline's, within the rounds of a race. Its
+/// interval is included if there are enough rounds. With `inverse`, the ratio is inverted. The
+/// baseline itself has the ratio `1`. Returns `None` if either row is invalid or lacks the figure.
 fn ratio_cell(
     member: &Member,
     rule: &Rule,

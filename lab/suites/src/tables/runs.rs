@@ -75,7 +75,8 @@ pub(super) fn variance(
     Some((heads, rows, Vec::new()))
 }
 
-/// Makes a table of the savings over the baseline, in percent. A negative saving is an increase.
+/// Makes a table of the savings of each rival over the baseline, in percent. A negative saving is
+/// an increase.
 pub(super) fn savings(
     suite: &Suite,
     cell: &str,

@@ -99,8 +99,8 @@ pub(super) fn largest(
             let own = figure_of(member, allocator, figure)?;
             let known = own.into_iter().filter(|sample| sample.is_finite());
             let largest = known.take(of).reduce(f64::max)?;
-            // Two decimals, as in the documents. The values of small forms are below 1 and need
-            // more.
+            // Show two decimals, as the documents do. Values below 1 occur in small forms and need
+            // more decimals.
             let shown = largest / unit.size();
             Some(match shown < 1.0 {
                 true => number(shown),

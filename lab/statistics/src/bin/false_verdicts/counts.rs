@@ -9,7 +9,8 @@ use crate::noise::Condition;
 use crate::race::{self, Errors, Shows, Truth};
 use crate::table::{FalseVerdicts, Needed, Power, Rate, Tables, TwoRaces};
 
-/// Precision at which a race stops, in comparisons of two races.
+/// Half-width of the intervals, as a fraction, at which a race stops. Only comparisons of two races
+/// use this limit.
 const PRECISION: f64 = 0.02;
 
 /// Maximum number of rounds in which a race may show a difference.
@@ -86,7 +87,7 @@ impl Job<'_> {
         }
     }
 
-    /// Counts the changes that comparisons of two races of the same entrants show. The machine of
+    /// Counts the comparisons of two races of the same entrants that show a change. The machine of
     /// the second race is slower by the fraction `slower`.
     fn two_races(&self, arguments: &Arguments, rule: &Rule, slower: f64) -> TwoRaces {
         let stopping = Stopping {

@@ -1,4 +1,4 @@
-//! Realistic run times, resampled in blocks from recorded times.
+//! Realistic run times, resampled in blocks from recorded or fitted times.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const BLOCK: f64 = 50.0;
 /// Number of fitted run times. They are drawn once and resampled like recorded ones.
 const FITTED: usize = 50_000;
 
-/// Factor by which a spike lengthens a run, in conditions in which only the first rival has spikes.
+/// Factor by which a spike from `rival_spikes` lengthens a run of the first rival.
 const SPIKE: f64 = 1.5;
 
 /// A simulated machine, with the noise of its runs.

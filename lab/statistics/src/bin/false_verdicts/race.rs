@@ -290,8 +290,8 @@ pub fn two_races_err(
     }
 }
 
-/// Tests that show a rival to be slower. The rival is slower by exactly the difference that its
-/// race announces.
+/// Verdicts of the tests on a rival that is slower by exactly the difference that its race
+/// announces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shows {
     /// The announced difference, as a fraction.

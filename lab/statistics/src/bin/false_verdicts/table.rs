@@ -25,7 +25,8 @@ impl Rate {
         }
     }
 
-    /// Returns the exact upper bound on the probability, at the confidence level `CONFIDENCE`.
+    /// Returns the exact upper bound on the probability of the event, at the confidence level
+    /// `CONFIDENCE`.
     pub fn bound(self) -> f64 {
         upper_bound(self.count, self.of, CONFIDENCE)
     }
