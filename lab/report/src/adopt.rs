@@ -206,7 +206,7 @@ fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String
     get.into_iter().chain(set).collect()
 }
 
-/// Formats a value for use inside double quotes, on one line.
+/// Formats text for use inside double quotes, on one line.
 fn double_quoted(value: &str) -> String {
     foreign::line(value)
         .replace('\\', "\\\\")

@@ -65,7 +65,7 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
 }
 
 /// Formats the time in page faults; empty if the cost of a fault or the number of faults is
-/// unknown. This time does not limit the possible savings of other allocators.
+/// unknown. Other allocators may save more than this time.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -340,7 +340,8 @@ fn sizes(seen: &Evidence) -> Vec<String> {
     ])
 }
 
-/// Returns the reason why figures are missing, or a reference to an explanation.
+/// Returns the reason why the figures of the untimed run are missing, or a reference to the
+/// document that explains them.
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),

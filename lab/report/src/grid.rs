@@ -175,8 +175,8 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
         .collect()
 }
 
-/// Formats an entrant's verdict on a metric. The baseline's cell states that it is the baseline, if
-/// `metric` is wall time or a metric of the baseline.
+/// Formats an entrant's verdict on a metric. The cell of the baseline contains the word `baseline`
+/// if `metric` is wall time or a metric that the baseline has.
 fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
@@ -291,7 +291,7 @@ pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> 
     ]
 }
 
-/// Applies `tell` to an entrant's proof, if it has one.
+/// Formats an entrant's proof with `tell`; a dash if the entrant has no proof.
 fn proved(entrant: &EntrantResult, tell: impl Fn(&ProofSummary) -> String) -> String {
     entrant.proof.as_ref().map_or_else(|| NONE.to_owned(), tell)
 }
@@ -342,7 +342,8 @@ fn figure_head(figure: &str) -> String {
     }
 }
 
-/// Returns the heading of a metric's table: the metric's name and its better direction.
+/// Returns the heading of a metric's table: the metric's name, and whether lower or higher is
+/// better if that is known.
 pub(crate) fn metric_heading(sheet: &Sheet<'_>, metric: &str) -> String {
     let known = sheet
         .result

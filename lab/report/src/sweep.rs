@@ -209,8 +209,8 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Name of the parameter for the number of threads. A race is pinned to as many processors, if the
-/// machine has them.
+/// Name of the parameter for the number of threads. A race is pinned to as many processors as it
+/// has threads, if the machine has enough.
 const THREADS: &str = "threads";
 
 /// Returns a description of each race's processors.

@@ -1,5 +1,5 @@
-//! Tests of the names of drawings, which must be unique, of the order of their rows, and of the
-//! colours of their curves.
+//! Tests of drawings: unique names that state the group, the order of rows, and the colours of
+//! curves.
 
 mod races;
 #[path = "races/workload.rs"]

@@ -1,4 +1,5 @@
-//! Collections of races: the claims and tables of a suite, or the curves of a sweep.
+//! Sections on collections: a suite with its claims and tables, a sweep with its curves, or an
+//! experiment or a search with its drawings and tables.
 
 use heapdrome_schema::{Collection, Member, Table};
 use maud::{Markup, html};
@@ -117,7 +118,7 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
     }
 }
 
-/// Returns a single drawing.
+/// Returns a drawing. If it has curves, the reader can hide them by name.
 fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     let figure = drawn.figure(plot, None);
     match plot.has_curves {

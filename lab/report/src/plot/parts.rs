@@ -56,7 +56,7 @@ impl Part {
         }
     }
 
-    /// Draws the segment. It must be placed in a group of the entrant's colour.
+    /// Draws the segment. The segment must be placed in a group of the entrant's colour.
     fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Node {
         let colour = "currentColor";
         let class = (self == Self::File).then_some("band");

@@ -293,7 +293,8 @@ mod tests {
     }
 
     /// A search with one run per limit may stop at a limit under which another run would fail. The
-    /// drawing therefore marks the limit with `one run`, and shows no slowdown.
+    /// drawing therefore marks the limit with `one run`. A slowdown needs at least three runs per
+    /// limit.
     #[test]
     fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
         let searches = [

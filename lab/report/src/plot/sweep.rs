@@ -63,7 +63,7 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
 /// Returns the plot of the degradation with its intervals, for allocators that have scaling curves.
-/// Adds a plot of the degradation per processor if it differs.
+/// Adds a plot of the degradation per processor if that differs from the degradation.
 fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     let take = |pick: Pick| -> Vec<Curve> {
         let named = named.iter();

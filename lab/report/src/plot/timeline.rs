@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Returns the timelines; `None` if no reading is above 0.
+/// Returns the timelines; `None` if no reading is above 0, or no time passed.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows

@@ -8,7 +8,8 @@ use super::names;
 use crate::foreign;
 use crate::words::{self, count};
 
-/// Maximum number of names that one note lists.
+/// Maximum number of processes or files that are named for one reason. Further ones are only
+/// counted.
 const NAMES: usize = 8;
 
 /// Returns the notes, each one or two sentences.

@@ -73,7 +73,7 @@ fn time(nanoseconds: f64) -> Nanoseconds {
     Nanoseconds(nanoseconds.round() as u64)
 }
 
-/// Returns a sentence on the calls for large blocks that were not timed; empty if all were.
+/// Returns a sentence on the calls for large blocks that were not timed; empty if all were timed.
 fn large_untimed(calls: u64) -> String {
     match calls {
         0 => String::new(),

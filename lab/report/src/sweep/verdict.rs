@@ -229,7 +229,8 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     }
 }
 
-/// Lists the changes of the lead from one allocator to another.
+/// Lists the changes of the lead from one sole leader to another, or counts them if there are more
+/// than [`MOST_CHANGES`].
 fn changes(values: &[Value<'_>]) -> Option<String> {
     let alone = values.iter().filter_map(|value| match &value.ahead {
         Ahead::Alone(name) => Some((name, &value.label)),

@@ -156,7 +156,7 @@ pub fn free(block: u64) -> Operation {
 }
 
 /// Returns a trace of one process that makes 100 blocks of 100 bytes and one of 1 MiB. A second
-/// thread frees all but ten.
+/// thread frees all blocks except the first ten.
 pub fn exchange() -> Trace {
     let mut trace = Trace::new();
     trace.begin(0, 0, "/usr/bin/app");
