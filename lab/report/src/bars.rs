@@ -149,7 +149,7 @@ fn place(scale: &Scale, ratio: f64) -> usize {
     scale.at(ratio).round() as usize
 }
 
-/// Returns the ratio that follows the bar, or a dash if it is unknown.
+/// Formats the ratio and the interval that follow the bar; a dash if the entrant was not compared.
 fn told(row: &Row<'_>) -> String {
     row.compared
         .map_or_else(|| words::NONE.to_owned(), words::plain_ratio)

@@ -92,8 +92,8 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     }
 }
 
-/// Formats the time in calls under [`YARDSTICK`]; empty if that entrant did not race, or no run
-/// followed its blocks.
+/// Formats the time in calls under [`YARDSTICK`]; empty if that entrant did not race, or its calls
+/// were not timed.
 fn yardstick(result: &RaceResult) -> String {
     let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
     seen.and_then(|seen| seen.call_time)
@@ -133,11 +133,11 @@ fn title(result: &RaceResult, row: &EntrantResult) -> String {
     )
 }
 
-/// One line of the table.
+/// One line of a table of figures.
 struct Line {
     label: &'static str,
     tell: fn(&EntrantResult) -> String,
-    /// Name of the figure's comparison with the baseline.
+    /// Key of the figure's comparison with the baseline; `None` if the line shows no ratio.
     compared: Option<&'static str>,
 }
 

@@ -100,7 +100,7 @@ impl<'a> Rows<'a> {
         Self(sheet.rows.iter().map(|row| row.entrant).collect())
     }
 
-    /// Returns the entrants' names, each at most `width` characters wide.
+    /// Returns a column with the entrants' names, each at most `width` characters wide.
     fn names(&self, head: &str, width: usize) -> Column {
         self.text(head, |entrant| {
             foreign::short_name(&entrant.allocator, width)
@@ -193,7 +193,7 @@ fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell 
     }
 }
 
-/// Formats a verdict in words. Without the interval, it is as short as possible.
+/// Formats a verdict in words. Without the interval, shortens the words for no difference.
 fn verdict(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
         (Verdict::Undecided, false) if compared.misses.is_empty() => "no difference".to_owned(),
@@ -233,7 +233,8 @@ fn in_ranges(numbers: &[usize]) -> Vec<String> {
     text.collect()
 }
 
-/// Lists all notes on each row whose notes were cut, such as `+ jemalloc: notes 1, 3, 5 and 7-9`.
+/// Lists the numbers of all notes on each row that shows only some of them, such as `+ jemalloc:
+/// notes 1, 3, 5 and 7-9`.
 pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     let rows = sheet.rows.iter().map(|row| (row, in_ranges(&row.marks)));
     let rows = rows.filter(|(_, marks)| marks.len() > MOST_MARKS);

@@ -111,7 +111,7 @@ pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     lines.collect()
 }
 
-/// Describes the machine of the race.
+/// Describes the machine of a race or a collection.
 pub(crate) fn machine(machine: &Machine) -> String {
     let known = |text: &str| (!text.trim().is_empty()).then(|| foreign::line(text));
     let processors =

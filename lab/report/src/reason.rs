@@ -61,18 +61,18 @@ pub enum Cause {
     },
     /// Less time in the kernel, with fewer system calls for memory.
     SystemCalls {
-        /// Number of system calls under the entrant.
+        /// Number of system calls for memory under the entrant.
         calls: u64,
-        /// Number of system calls under the baseline.
+        /// Number of system calls for memory under the baseline.
         baseline: u64,
         /// Share of the saved processor time that is saved in the kernel, from 0 to 1.
         share: f64,
     },
     /// Less time in allocator calls.
     CallTime {
-        /// Seconds in calls under the entrant.
+        /// Seconds in allocator calls under the entrant.
         seconds: f64,
-        /// Seconds in calls under the baseline.
+        /// Seconds in allocator calls under the baseline.
         baseline: f64,
         /// Share of the saved processor time that allocator calls explain; above 1 if other parts
         /// of the program take longer, or the estimate is too high.

@@ -16,7 +16,7 @@ pub(crate) struct Scaling {
     pub(crate) columns: Vec<Column>,
 }
 
-/// Function that selects a factor of a point.
+/// Function that selects the degradation of a point, or its degradation per processor.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
 /// Returns the tables of a sweep: degradation, and degradation per processor if it differs. Names

@@ -91,8 +91,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
     page.text
 }
 
-/// Formats the sweep as Markdown: one table for each figure, then everything that is known of each
-/// race.
+/// Formats the sweep as Markdown: one table for each figure, then the full output of each race.
 pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     let mut page = markdown::Page(String::new());
     page.paragraph(&format!("## {}", markdown::escaped(&title(collection))));

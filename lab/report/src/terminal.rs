@@ -123,8 +123,8 @@ impl Entry for Vec<String> {
     }
 }
 
-/// Text to which sections are appended. Except in commands to copy, no line is wider than the
-/// terminal.
+/// Text to which sections are appended. Sections wrap their lines at `width`, except commands to
+/// copy.
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,
@@ -271,7 +271,7 @@ impl Page {
         }
     }
 
-    /// Adds a table. Its names are shortened until it fits.
+    /// Adds a table, whose names are shortened until the table fits.
     fn narrowing(&mut self, columns: impl Fn(usize) -> Vec<table::Column>) {
         let choices = [24, 16, 10].map(columns);
         for line in table::first_that_fits(choices.into_iter(), self.width, self.paint).1 {

@@ -1,6 +1,6 @@
 //! Tests that the description of the schema contains the fields of races, collections and
-//! comparisons, and the words for compared outputs. Another test checks that the text of a
-//! comparison fits into the terminal.
+//! comparisons, and the values of `output`. Another test checks that the text of a comparison fits
+//! into the terminal.
 
 mod races;
 #[path = "races/watched.rs"]

@@ -6,7 +6,7 @@ use crate::sheet::Sheet;
 use crate::words::{self, listed};
 use crate::{prose, relevance};
 
-/// Text of the reason why no allocator can matter for a command.
+/// Reason for keeping the baseline if malloc hardly matters for a command.
 const FEW_CALLS: &str = "The command's calls of malloc take less than 1% of its processor time, and its page faults hardly \
      depend on the allocator.";
 
@@ -167,7 +167,8 @@ fn does(names: &[String], [one, many]: [&str; 2]) -> String {
     format!("{} {verb}", listed(names))
 }
 
-/// Formats the difference that may have gone undetected, with advice if the race is `unclear`.
+/// Formats the difference that may have gone undetected. If `unclear` is set, also advises a longer
+/// race or a quieter machine.
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
     let smallest = prose::smallest_differences(sheet.result);
     let sure = if smallest.is_empty() {

@@ -16,7 +16,7 @@ use crate::scaling;
 use crate::sweep;
 use crate::words;
 
-/// Returns the headline of a suite, or the title of a sweep.
+/// Returns the title of a sweep, or the headline of another collection.
 pub(super) fn heading(collection: &Collection) -> String {
     match collection.scale() {
         Some(scale) => suite::headline(collection, scale),
@@ -108,7 +108,7 @@ fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str)
 fn hideable(label: &str, drawings: &Markup) -> Markup {
     html! {
         div data-curves {
-            // The script adds a box for each name that has a curve.
+            // The script adds a check box for each name that has a curve.
             div class="controls" role="group" aria-label=(label) {
                 fieldset { legend { "Show" } }
             }

@@ -59,7 +59,7 @@ pub(super) struct Curve {
 pub(super) enum Ends {
     /// Confidence intervals, or ranges from the fastest to the slowest run.
     Intervals,
-    /// Quartiles of the rounds. They are drawn lightly, because they are not evidence of a
+    /// Quartiles over the rounds. They are drawn lightly, because they are not evidence of a
     /// difference.
     Quartiles,
 }
@@ -81,14 +81,14 @@ struct Paper {
     right: f64,
     /// Number of letters of a name that fit at the right of the plot.
     letters: usize,
-    /// Place of the parameter's last value, in the units of `x`.
+    /// Position of the parameter's last value, in the unit of the scale `x`.
     last: f64,
     unit: Unit,
     ends: Ends,
 }
 
-/// Returns the drawing of a figure with this name, title and unit; `None` if no curve has two
-/// points.
+/// Returns the drawing of a figure with this name, title and unit. The strokes of its points are
+/// [`Ends::Intervals`]. `None` if no curve has two points.
 pub(super) fn draw(
     on: &Across,
     curves: &[Curve],

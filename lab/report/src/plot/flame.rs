@@ -56,8 +56,8 @@ impl Call {
     }
 }
 
-/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` without
-/// bytes.
+/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` if no stack
+/// has bytes.
 pub(crate) fn flame<'a>(
     label: [&str; 2],
     caption: &str,

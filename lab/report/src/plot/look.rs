@@ -100,7 +100,7 @@ impl Look {
         }
     }
 
-    /// Returns the hollow shape around a point.
+    /// Returns the hollow shape around a point, with the tooltip `says`.
     pub(crate) fn ring(self, at: [f64; 2], size: f64, says: &str) -> Node {
         coloured(self.outline(at, size))
             .with("stroke-width", "1.8")
@@ -108,7 +108,7 @@ impl Look {
             .into()
     }
 
-    /// Returns the shape alone, for use next to a name in a legend.
+    /// Returns the path of the shape around the origin, for use next to a name in a legend.
     pub(crate) fn mark(self) -> String {
         self.outline([0.0, 0.0], 5.0)
     }
@@ -284,7 +284,6 @@ pub(super) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    /// Returns the ranking of `result`.
     pub(super) fn new(result: &'a RaceResult, looks: &'a Looks) -> Self {
         let sheet = Sheet::new(result);
         Self { sheet, looks }

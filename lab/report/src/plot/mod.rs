@@ -56,8 +56,8 @@ use node::{Node, Target};
 /// A drawing of one view of a result or of a profile.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Name made of the drawing's content and race. It contains only letters, digits, `-`, `_` and
-    /// `.`, so that it is valid in a file's name.
+    /// Name that identifies the drawing's content and race. It contains only letters, digits, `-`,
+    /// `_` and `.`, so that it is valid in a file's name.
     pub name: String,
     /// Description of the content, in one sentence or a few.
     pub(crate) caption: String,

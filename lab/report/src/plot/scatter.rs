@@ -219,7 +219,7 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Returns the position of each name: the first free position of a few near its point, or a
+/// Returns the position of each name: the first free position of several near its point, or a
 /// position next to the point if none is free.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points

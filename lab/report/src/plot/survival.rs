@@ -146,7 +146,8 @@ fn ticks(scale: &Scale) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Returns the marks of one allocator, in a group that sets their colour.
+/// Returns the name, the peak and the limits of one allocator. They must be placed in a group that
+/// sets the colour.
 fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Node {
     let at = |bytes: u64| scale.at(bytes as f64);
     let peak = row.peak().map(at);

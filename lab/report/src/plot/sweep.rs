@@ -59,7 +59,7 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
     }
 }
 
-/// Function that selects a factor of a point.
+/// Function that selects the degradation of a point, or its degradation per processor.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
 /// Returns the plot of the degradation with its intervals, for allocators that have scaling curves.

@@ -21,7 +21,7 @@ const ROW: f64 = 70.0;
 /// Name of the plotted quantity, for the axis and the caption.
 const WHAT: &str = "anonymous memory of the process tree";
 
-/// Seconds and bytes of a reading.
+/// Time of a reading in seconds, and its amount in bytes.
 type Reading = [f64; 2];
 
 /// The series of an entrant.

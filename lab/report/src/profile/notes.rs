@@ -93,7 +93,8 @@ fn unnamed(profile: &Profile) -> Vec<String> {
     notes
 }
 
-/// Returns notes on calls that the figures omit or count in another way.
+/// Returns notes on calls and blocks that the figures omit or count in a special way, and on
+/// inexact times.
 fn counted(profile: &Profile) -> Vec<String> {
     let counts = &profile.all.counts;
     let mut notes = Vec::new();

@@ -1,4 +1,5 @@
-//! The share of processor time that a program spends in the allocator, in a sentence.
+//! Sentences on the share of processor time that a program spends in the allocator, or on why this
+//! share is unknown.
 
 use heapdrome_profile::{Profile, TimeInAllocator, Untimed};
 use heapdrome_schema::Nanoseconds;

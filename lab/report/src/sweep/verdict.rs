@@ -119,7 +119,8 @@ fn interval(compared: &Comparison) -> Option<[f64; 2]> {
     known.then_some(ends)
 }
 
-/// Returns the sentences on the values of one parameter.
+/// Returns the sentences on the values of one parameter. Includes the changes of the lead if the
+/// values are `rising` numbers.
 fn told(values: &[Value<'_>], parameter: &str, rising: bool) -> Vec<String> {
     let leaders = leaders(values);
     let mut sentences = vec![who_leads(&leaders, values, parameter)];
