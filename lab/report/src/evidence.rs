@@ -305,7 +305,7 @@ impl Rows<'_> {
     }
 }
 
-/// Formats a ratio, with its interval if there is one.
+/// Formats a ratio, with its interval if both ends are finite and above 0.
 fn ratio(compared: &Comparison) -> String {
     match compared.low > 0.0 && compared.high.is_finite() {
         true => words::plain_ratio(compared),

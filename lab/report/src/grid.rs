@@ -85,7 +85,8 @@ impl Extent {
             step(&mut now);
             all.push(now);
         }
-        // Skip the widest extents, because a workload's figures need their space.
+        // Skip the two widest extents, because a workload's figures need the space of the parts
+        // that these extents show.
         all.drain(..if of_workload { 2 } else { 0 });
         all
     }

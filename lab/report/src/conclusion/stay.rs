@@ -85,14 +85,14 @@ fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     )
 }
 
-/// Returns whether a rival was shown to be better by too little to matter. A rival that is slower
-/// does not count.
+/// Returns whether a rival was shown to be better by too little to matter. A rival that was shown
+/// to be slower does not count.
 fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
     one.is_better(figure) && !one.gains(figure) && !one.is_slower()
 }
 
-/// Describes the rivals that were shown to be better by too little to matter: at most one for time
-/// and one for memory. Returns `None` if there is none.
+/// Describes at most one rival for time and one for memory that were shown to be better by too
+/// little to matter. Returns `None` if there is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {
         let better = rivals.iter().filter(move |one| gains_little(one, figure));

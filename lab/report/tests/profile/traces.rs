@@ -209,7 +209,8 @@ pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     trace
 }
 
-/// Returns profiles at the limits: without calls, without time, without memory.
+/// Returns profiles of minimal traces: without calls, without elapsed time, with only empty blocks,
+/// or with only a failed call.
 pub fn odd() -> Vec<Profile> {
     let mut at_once = Trace::new();
     at_once.does(0, 0, 0, make(0, 10));
