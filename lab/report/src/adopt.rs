@@ -22,9 +22,10 @@ pub struct Adoption {
     pub settings: BTreeMap<String, String>,
     /// The Debian package that contains the library, if there is one.
     pub package: Option<String>,
-    /// Instructions for a Rust program, in one or more lines.
+    /// Instructions for using the allocator in a Rust program without preloading, in one or more
+    /// lines.
     pub rust: Option<String>,
-    /// Instructions for a CMakeLists.txt, in one or more lines.
+    /// Instructions for a CMakeLists.txt that links the allocator, in one or more lines.
     pub cmake: Option<String>,
     /// The command of the race; empty if it is unknown.
     pub command: Vec<String>,
@@ -206,7 +207,7 @@ fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String
     get.into_iter().chain(set).collect()
 }
 
-/// Formats a value for use inside double quotes, on one line.
+/// Formats text for use inside double quotes, on one line.
 fn double_quoted(value: &str) -> String {
     foreign::line(value)
         .replace('\\', "\\\\")

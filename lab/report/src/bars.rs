@@ -1,4 +1,5 @@
-//! Drawing of the confidence intervals of relative wall time as bars, each followed by its ratio.
+//! Drawing of the confidence intervals of relative wall time as bars. If there is space, each bar
+//! is followed by its ratio.
 
 use heapdrome_schema::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
@@ -53,7 +54,8 @@ fn rows<'a>(sheet: &Sheet<'a>) -> Vec<Row<'a>> {
     sheet.rows.iter().map(row).collect()
 }
 
-/// Returns the estimate and the ends of the interval; `None` if they cannot be drawn.
+/// Returns the estimate and the ends of the interval; `None` unless all three are finite and
+/// positive, which a logarithmic scale requires.
 fn parts(compared: &Comparison) -> Option<[f64; 3]> {
     let parts = [compared.ratio, compared.low, compared.high];
     let drawn = |part: &f64| part.is_finite() && *part > 0.0;
@@ -147,7 +149,7 @@ fn place(scale: &Scale, ratio: f64) -> usize {
     scale.at(ratio).round() as usize
 }
 
-/// Returns the ratio that follows the bar, or a dash if it is unknown.
+/// Formats the ratio and the interval that follow the bar; a dash if the entrant was not compared.
 fn told(row: &Row<'_>) -> String {
     row.compared
         .map_or_else(|| words::NONE.to_owned(), words::plain_ratio)

@@ -24,11 +24,11 @@ const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.
 const REASONS: usize = 3;
 
-/// Brief output: the table, the reason for the gain, the noise, the proof, the command that uses
-/// the winner, and the conclusion.
+/// Brief output: the tables, the reason for the gain, the noise, the entrants without a valid row,
+/// the proof, the remarks that fit, the command that uses the winner, and the conclusion.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a> {
-    /// Format of the text. Text is wrapped at 80 characters even on a wider terminal.
+    /// Width and colours of the text. Text is wrapped at 80 characters even on a wider terminal.
     pub terminal: Terminal,
     /// Argument of `heapdrome show` that finds this result: a file, or the name of a stored race.
     pub name: &'a str,
@@ -94,7 +94,7 @@ impl Brief<'_> {
     }
 }
 
-/// Adds the table and its legend.
+/// Adds the table and its legend, or a sentence if no entrant has a valid row.
 fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     if sheet.rows.is_empty() {
         page.line("No allocator counts.");
@@ -199,8 +199,8 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
 }
 
 /// Returns the shell line that runs the race's command under `entrant`. The line sets the entrant's
-/// environment itself if it then fits into `room` characters; otherwise it calls `heapdrome exec`.
-/// If neither fits, `COMMAND` replaces the command.
+/// environment itself if it then fits into `room` characters and the library's path is not
+/// redacted; otherwise it calls `heapdrome exec`. If neither fits, `COMMAND` replaces the command.
 fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));

@@ -165,9 +165,9 @@ fn metrics(pair: &RacePair) -> Vec<&str> {
     names
 }
 
-/// Returns the columns of one figure: names of at most `name` characters, both medians, the factors
-/// if `factors` is set, and the verdict. If the results come from different machines, omits the
-/// factor of the figure itself.
+/// Returns the columns of one figure's table: names of at most `name` characters, both medians, the
+/// factors if `factors` is set, and the verdict. If the results come from different machines, omits
+/// the factor `new / old`.
 fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> Vec<Column> {
     let all = |tell: &dyn Fn(&Change) -> String| -> Vec<String> {
         rows.iter().map(|change| tell(change)).collect()

@@ -1,5 +1,5 @@
-//! Text and Markdown of collections: a suite with its tables and the verdicts on its claims, or a
-//! sweep.
+//! Text and Markdown of collections. A sweep has its own form; suites, experiments, searches and
+//! checks of replays share another, with tables and the verdicts on claims.
 
 mod claims;
 
@@ -25,7 +25,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// Writes a suite with its tables and claims, or a sweep with its races and figures.
+/// Writes a sweep with its races and figures, or another collection with its tables and claims.
 impl Exporter<Collection> for Terminal {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -36,7 +36,7 @@ impl Exporter<Collection> for Terminal {
     }
 }
 
-/// Writes a suite with its tables and claims, or a sweep with its races and figures.
+/// Writes a sweep with its races and figures, or another collection with its tables and claims.
 impl Exporter<Collection> for Markdown {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -212,7 +212,7 @@ pub(crate) fn checked(collection: &Collection) -> Option<String> {
     })
 }
 
-/// Returns a sentence with the numbers of kinds of misuse and of allocators.
+/// Returns a sentence with the number of kinds of misuse and the number of allocators.
 pub(crate) fn misused(collection: &Collection) -> String {
     let distinct = |name: fn(&MisuseRun) -> &str| {
         let names: BTreeSet<&str> = collection.misuse().iter().map(name).collect();
@@ -373,7 +373,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
     ]
 }
 
-/// Formats the place of a race in its suite: the cell, and the swept value if there is one.
+/// Formats the place of a race in its collection: the cell, and the swept value if there is one.
 pub(crate) fn place(race: &Member) -> String {
     let cell = foreign::line(&race.cell);
     match race.swept {
@@ -392,7 +392,8 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// Formats the number of valid rows with a proof, such as `3 of 4 rows`. The twin does not count.
+/// Formats the number of valid rows with a proof and the number of all valid rows, such as `3 of 4
+/// rows`. The twin does not count.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

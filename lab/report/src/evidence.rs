@@ -65,7 +65,7 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
 }
 
 /// Formats the time in page faults; empty if the cost of a fault or the number of faults is
-/// unknown. This time does not limit the possible savings of other allocators.
+/// unknown. Other allocators may save more than this time.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -92,8 +92,8 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     }
 }
 
-/// Formats the time in calls under [`YARDSTICK`]; empty if that entrant did not race, or no run
-/// followed its blocks.
+/// Formats the time in calls under [`YARDSTICK`]; empty if that entrant did not race, or its calls
+/// were not timed.
 fn yardstick(result: &RaceResult) -> String {
     let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
     seen.and_then(|seen| seen.call_time)
@@ -133,11 +133,11 @@ fn title(result: &RaceResult, row: &EntrantResult) -> String {
     )
 }
 
-/// One line of the table.
+/// One line of a table of figures.
 struct Line {
     label: &'static str,
     tell: fn(&EntrantResult) -> String,
-    /// Name of the figure's comparison with the baseline.
+    /// Key of the figure's comparison with the baseline; `None` if the line shows no ratio.
     compared: Option<&'static str>,
 }
 
@@ -305,7 +305,7 @@ impl Rows<'_> {
     }
 }
 
-/// Formats a ratio, with its interval if there is one.
+/// Formats a ratio, with its interval if both ends are finite and above 0.
 fn ratio(compared: &Comparison) -> String {
     match compared.low > 0.0 && compared.high.is_finite() {
         true => words::plain_ratio(compared),
@@ -340,7 +340,8 @@ fn sizes(seen: &Evidence) -> Vec<String> {
     ])
 }
 
-/// Returns the reason why figures are missing, or a reference to an explanation.
+/// Returns the reason why the figures of the untimed run are missing, or a reference to the
+/// document that explains them.
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),

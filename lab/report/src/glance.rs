@@ -188,7 +188,7 @@ fn ratio(compared: &Comparison, shape: Shape) -> String {
     }
 }
 
-/// Unit of a column.
+/// Unit of a column, and its size in seconds or bytes.
 struct Unit {
     name: &'static str,
     size: f64,

@@ -85,7 +85,8 @@ impl Extent {
             step(&mut now);
             all.push(now);
         }
-        // Skip the widest extents, because a workload's figures need their space.
+        // Skip the two widest extents, because a workload's figures need the space of the parts
+        // that these extents show.
         all.drain(..if of_workload { 2 } else { 0 });
         all
     }
@@ -100,7 +101,7 @@ impl<'a> Rows<'a> {
         Self(sheet.rows.iter().map(|row| row.entrant).collect())
     }
 
-    /// Returns the entrants' names, each at most `width` characters wide.
+    /// Returns a column with the entrants' names, each at most `width` characters wide.
     fn names(&self, head: &str, width: usize) -> Column {
         self.text(head, |entrant| {
             foreign::short_name(&entrant.allocator, width)
@@ -175,8 +176,8 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
         .collect()
 }
 
-/// Formats an entrant's verdict on a metric. The baseline's cell states that it is the baseline, if
-/// `metric` is wall time or a metric of the baseline.
+/// Formats an entrant's verdict on a metric. The cell of the baseline contains the word `baseline`
+/// if `metric` is wall time or a metric that the baseline has.
 fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
@@ -193,7 +194,7 @@ fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell 
     }
 }
 
-/// Formats a verdict in words. Without the interval, it is as short as possible.
+/// Formats a verdict in words. Without the interval, shortens the words for no difference.
 fn verdict(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
         (Verdict::Undecided, false) if compared.misses.is_empty() => "no difference".to_owned(),
@@ -233,7 +234,8 @@ fn in_ranges(numbers: &[usize]) -> Vec<String> {
     text.collect()
 }
 
-/// Lists all notes on each row whose notes were cut, such as `+ jemalloc: notes 1, 3, 5 and 7-9`.
+/// Lists the numbers of all notes on each row that shows only some of them, such as `+ jemalloc:
+/// notes 1, 3, 5 and 7-9`.
 pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     let rows = sheet.rows.iter().map(|row| (row, in_ranges(&row.marks)));
     let rows = rows.filter(|(_, marks)| marks.len() > MOST_MARKS);
@@ -291,7 +293,7 @@ pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> 
     ]
 }
 
-/// Applies `tell` to an entrant's proof, if it has one.
+/// Formats an entrant's proof with `tell`; a dash if the entrant has no proof.
 fn proved(entrant: &EntrantResult, tell: impl Fn(&ProofSummary) -> String) -> String {
     entrant.proof.as_ref().map_or_else(|| NONE.to_owned(), tell)
 }
@@ -342,7 +344,8 @@ fn figure_head(figure: &str) -> String {
     }
 }
 
-/// Returns the heading of a metric's table: the metric's name and its better direction.
+/// Returns the heading of a metric's table: the metric's name, and whether lower or higher is
+/// better if that is known.
 pub(crate) fn metric_heading(sheet: &Sheet<'_>, metric: &str) -> String {
     let known = sheet
         .result

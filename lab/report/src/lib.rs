@@ -1,5 +1,5 @@
-//! Exporters of results, and the texts that accompany them. Each output format implements
-//! [`Exporter`].
+//! Exporters of results, and the texts that accompany them. Most output formats implement
+//! [`Exporter`]; functions return the HTML pages.
 //!
 //! This crate reads no clock, no file and no environment variable. The caller chooses the width,
 //! the colours, and the destination of the bytes.
@@ -70,7 +70,7 @@ pub enum ReportError {
     /// The CSV writer failed.
     #[error("cannot write the result as CSV: {0}; --json holds the same figures")]
     Csv(String),
-    /// The JSON writer failed.
+    /// JSON could not be written, or could not be compressed for a page.
     #[error("cannot write the result as JSON: {0}; --csv holds the same figures")]
     Json(String),
     /// The profile could not be compressed.

@@ -82,7 +82,7 @@ impl Page {
         page.code(&reproduce::command_line(result).join(" "));
     }
 
-    /// Adds the memory of the process trees, over time and in parts.
+    /// Adds the memory of the process trees over time and in parts, and the remarks on it.
     fn memory(&mut self, sheet: &Sheet<'_>) {
         let (names, columns) = memory::table(sheet, usize::MAX, 24);
         if !columns.is_empty() {

@@ -22,7 +22,7 @@ const AVERAGE: &str = "average_tree_bytes";
 /// Minimum amount of memory that justifies a remark.
 const LEAST: Bytes = Bytes(1 << 20);
 
-/// Minimum ratio of the largest reading of a tree's parts to the tree's peak. Above it, the reading
+/// Minimum ratio of the largest reading of a tree's parts to the tree's peak at which the reading
 /// represents the peak.
 const NEAR_PEAK: f64 = 0.8;
 
@@ -103,8 +103,8 @@ pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column
     (names, columns)
 }
 
-/// Returns whether the entrant's memory over time or its average is known. Other tables show the
-/// peaks.
+/// Returns whether the entrant's memory over time or its average is known. Peaks alone do not
+/// count, because other tables show them.
 fn is_watched(entrant: &EntrantResult) -> bool {
     !entrant.memory_timeline.is_empty() || entrant.average_tree_bytes.is_some()
 }
@@ -113,7 +113,7 @@ fn cells(sheet: &Sheet<'_>, tell: impl Fn(&EntrantResult) -> String) -> Vec<Stri
     sheet.rows.iter().map(|row| tell(row.entrant)).collect()
 }
 
-/// Formats an amount. Zero and an unknown amount are a dash.
+/// Formats an amount. Zero and an unknown amount become a dash.
 fn amount(bytes: Option<Bytes>) -> String {
     let some = bytes.filter(|bytes| *bytes > Bytes(0));
     some.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string())

@@ -26,7 +26,8 @@ impl Note {
         }
     }
 
-    /// Returns a note from a sentence, whose first percentage is the figure.
+    /// Returns a note from a sentence. The figure is the first percentage of the sentence; empty if
+    /// there is none.
     fn around_percentage(text: String) -> Self {
         let Some(end) = text.find('%') else {
             return Self::plain(text);

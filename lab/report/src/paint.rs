@@ -63,7 +63,8 @@ impl Paint {
         self.with("1", text)
     }
 
-    /// Surrounds `text` with the escape sequences that begin and end the style `code`.
+    /// Surrounds `text` with the escape sequences that begin and end the style `code`. Without
+    /// colours, returns `text` unchanged.
     fn with(self, code: &str, text: &str) -> String {
         if self.0 {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")

@@ -1,5 +1,5 @@
-//! Sentences on a race: its noise floor, its machine, its rounds, its remarks, and its comparisons
-//! in full.
+//! Sentences on a race or a collection: the noise floor, the machine, the rounds, how memory was
+//! measured, the remarks, and the comparisons in full.
 
 use heapdrome_schema::{
     Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Verdict, WALL, spoken,
@@ -111,7 +111,7 @@ pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     lines.collect()
 }
 
-/// Describes the machine of the race.
+/// Describes the machine of a race or a collection.
 pub(crate) fn machine(machine: &Machine) -> String {
     let known = |text: &str| (!text.trim().is_empty()).then(|| foreign::line(text));
     let processors =

@@ -20,7 +20,8 @@ use crate::words;
 /// limit exceeds 1, because runs that track every block differ from timed runs.
 const OVER: f64 = 1.2;
 
-/// Minimum share of the best gain that a cheaper change must reach to be named.
+/// Minimum share of the best gain that a cheaper change must reach to be named. Also the share of a
+/// gain below which a sentence states that a cause explains `only` that much.
 pub(crate) const HALF: f64 = 0.5;
 
 /// Reason why one entrant is better than the baseline.
@@ -30,7 +31,7 @@ pub struct Reason {
     pub allocator: String,
     /// Figure on which the entrant is better.
     pub gain: Gain,
-    /// The cause that the evidence supports.
+    /// The cause of the gain, or the reason why none is named.
     pub cause: Cause,
     /// A setting of the baseline's allocator that reaches much of the gain without another library.
     pub setting: Option<Setting>,
@@ -60,18 +61,18 @@ pub enum Cause {
     },
     /// Less time in the kernel, with fewer system calls for memory.
     SystemCalls {
-        /// Number of system calls under the entrant.
+        /// Number of system calls for memory under the entrant.
         calls: u64,
-        /// Number of system calls under the baseline.
+        /// Number of system calls for memory under the baseline.
         baseline: u64,
         /// Share of the saved processor time that is saved in the kernel, from 0 to 1.
         share: f64,
     },
     /// Less time in allocator calls.
     CallTime {
-        /// Seconds in calls under the entrant.
+        /// Seconds in allocator calls under the entrant.
         seconds: f64,
-        /// Seconds in calls under the baseline.
+        /// Seconds in allocator calls under the baseline.
         baseline: f64,
         /// Share of the saved processor time that allocator calls explain; above 1 if other parts
         /// of the program take longer, or the estimate is too high.

@@ -16,11 +16,11 @@ pub(crate) struct Scaling {
     pub(crate) columns: Vec<Column>,
 }
 
-/// Function that selects a factor of a point.
+/// Function that selects the degradation of a point, or its degradation per processor.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// Returns the tables of a sweep: degradation, and degradation per processor if it differs. Names
-/// have at most `width` characters.
+/// Returns the tables of a sweep: degradation, and degradation per processor if that differs from
+/// the degradation. Names have at most `width` characters.
 pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();

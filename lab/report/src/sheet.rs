@@ -1,5 +1,5 @@
-//! The common basis of the tables and texts of a race: the ranking, the entrants without valid
-//! rows, with reasons, and the numbered notes.
+//! Data that the tables and texts of a race share: the ranking, the numbered notes, and the
+//! entrants that have no valid row. [`why_out`] explains why an entrant has none.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
 

@@ -91,8 +91,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
     page.text
 }
 
-/// Formats the sweep as Markdown: one table for each figure, then everything that is known of each
-/// race.
+/// Formats the sweep as Markdown: one table for each figure, then the full output of each race.
 pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     let mut page = markdown::Page(String::new());
     page.paragraph(&format!("## {}", markdown::escaped(&title(collection))));
@@ -209,8 +208,8 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Name of the parameter for the number of threads. A race is pinned to as many processors, if the
-/// machine has them.
+/// Name of the parameter for the number of threads. A race is pinned to as many processors as it
+/// has threads, if the machine has enough.
 const THREADS: &str = "threads";
 
 /// Returns a description of each race's processors.

@@ -87,7 +87,7 @@ pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
     painted(columns, Paint(false))
 }
 
-/// Returns the lines of a table, with the colours of its verdicts.
+/// Returns the lines of a table, with the colours of its verdicts if `paint` uses colours.
 fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
     let mut table = Table::new();
     // The caller decides whether there are colours, so the table must not look for a terminal

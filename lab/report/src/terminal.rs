@@ -1,4 +1,5 @@
-//! The full output of a race, for a terminal.
+//! The full output of a race for a terminal, the interim table of a running race, and the page to
+//! which several outputs for a terminal append.
 
 use std::fmt::Write;
 
@@ -68,8 +69,8 @@ impl Exporter for Terminal {
     }
 }
 
-/// Formats only the table, for a running race, with the heading `so far, round N`. Each entrant
-/// without a valid row follows on its own line.
+/// Formats only the table, for a running race, under a title that ends with `so far, round N`. Each
+/// entrant without a valid row follows on its own line.
 pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     let sheet = Sheet::new(result);
     let mut page = Page::new(terminal);
@@ -94,8 +95,8 @@ pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<Stri
     lines
 }
 
-/// Returns the notes with their numbers, then the complete numbers for each row that shortens its
-/// own.
+/// Returns the notes with their numbers, then all numbers of each row that shows only some of its
+/// numbers.
 pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
     let notes = sheet.notes.iter().enumerate();
     notes
@@ -122,8 +123,8 @@ impl Entry for Vec<String> {
     }
 }
 
-/// Text to which sections are appended. Except in commands to copy, no line is wider than the
-/// terminal.
+/// Text to which sections are appended. Sections wrap their lines at `width`, except commands to
+/// copy.
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,
@@ -145,7 +146,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds the command and the state of the race.
+    /// Adds the command or the workload, and the state of the race.
     pub(crate) fn title(&mut self, result: &RaceResult, state: &str) {
         let room = self.width.saturating_sub(state.len() + 2);
         let command = match &result.options.workload {
@@ -158,7 +159,8 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds the main table. Returns its extent.
+    /// Adds the main table and returns its extent. If no entrant has a valid row, adds a sentence
+    /// instead.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
             self.line("No allocator counts.");
@@ -202,7 +204,7 @@ impl Page {
         }
     }
 
-    /// Adds the memory of the process trees, over time and in parts.
+    /// Adds the memory of the process trees over time and in parts, and the remarks on it.
     pub(crate) fn memory(&mut self, sheet: &Sheet<'_>) {
         let sparkline = if self.width >= 60 { 24 } else { 12 };
         let (names, columns) = memory::table(sheet, 16, sparkline);
@@ -269,7 +271,7 @@ impl Page {
         }
     }
 
-    /// Adds a table. Its names are shortened until it fits.
+    /// Adds a table, whose names are shortened until the table fits.
     fn narrowing(&mut self, columns: impl Fn(usize) -> Vec<table::Column>) {
         let choices = [24, 16, 10].map(columns);
         for line in table::first_that_fits(choices.into_iter(), self.width, self.paint).1 {

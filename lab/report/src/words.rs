@@ -1,4 +1,4 @@
-//! Formatting of ratios and amounts, common to all output formats.
+//! Formatting of ratios, amounts and lists of names, common to the outputs for readers.
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
@@ -196,7 +196,7 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
 }
 
 /// Returns the number of decimals: `usual`, or up to two more if any part would otherwise read as
-/// `nothing`, the value for no difference. Large figures have fewer decimals.
+/// `nothing`, the value for no difference. Large factors have fewer decimals.
 fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     let nearest = parts
         .iter()
@@ -322,7 +322,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the better direction, in words that follow a metric's name.
+/// Returns the words that follow a metric's name: `lower is better` or `higher is better`.
 pub(crate) fn direction(better: Better) -> &'static str {
     match better {
         Better::Lower => "lower is better",

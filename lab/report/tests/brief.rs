@@ -1,5 +1,5 @@
-//! Tests of the default output of a race: its size, its table, the command that uses the winner,
-//! and its colours.
+//! Tests of the default output of a race: its size, its table, its proof, its remarks, the entrants
+//! that it does not count, the command that uses the winner, its conclusion, and its colours.
 
 #[path = "races/golden.rs"]
 mod golden;

@@ -1,5 +1,5 @@
-//! Tests of the names of drawings, which must be unique, of the order of their rows, and of the
-//! colours of their curves.
+//! Tests of drawings: unique names that state the group, the order of rows, and the colours of
+//! curves.
 
 mod races;
 #[path = "races/workload.rs"]
@@ -117,7 +117,7 @@ fn a_drawing_says_in_its_name_and_on_paper_which_group_it_shows() {
     }
 }
 
-/// Returns the names in a drawing with rows, from the top.
+/// Returns the names in a drawing with rows, from top to bottom.
 fn rows(plots: &[Plot], name: &str) -> Vec<String> {
     let plot = plots.iter().find(|plot| plot.name == name);
     let svg = String::from_utf8(plot.expect("it is drawn").svg()).expect("UTF-8");

@@ -10,7 +10,8 @@ use std::collections::{HashMap, HashSet};
 use heapdrome_report::plots;
 use heapdrome_schema::Saved;
 
-/// Returns the names in a drawing with their colours, shapes and dashes.
+/// Returns the names in a drawing with their colours. Names of curves also have shapes and dashes;
+/// for others, both are empty.
 fn looks(svg: &str) -> Vec<(String, [String; 3])> {
     let drawing = roxmltree::Document::parse(svg).expect("XML");
     let is_of = |node: &roxmltree::Node<'_, '_>, class: &str| {

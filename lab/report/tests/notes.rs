@@ -1,4 +1,5 @@
-//! Tests of the notes and remarks of a race as full text, as Markdown and on the page.
+//! Tests of the notes and remarks of a race as full text, as Markdown and on the page, and of the
+//! marks of outliers in a plot.
 
 mod races;
 

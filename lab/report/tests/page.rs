@@ -1,5 +1,5 @@
 //! Tests that the page and the plots are well-formed, escaped and complete, and that the page sends
-//! no requests.
+//! no requests. Other tests check the names, labels and rendering of plots.
 
 #[path = "races/golden.rs"]
 mod golden;

@@ -1,5 +1,5 @@
-//! Tests that the report of a replay gives no verdict that the replay's speed does not support, and
-//! states each property in which the replay differs from its program.
+//! Tests of the report of a replay: the verdicts that the replay's speed supports, the smaller gain
+//! of the program itself, and the outcome of a check of the replay.
 
 mod races;
 
@@ -11,7 +11,7 @@ use heapdrome_schema::{
 
 use races::{compared, rival, usual};
 
-/// Text of a verdict that the speed does not support.
+/// Text in place of a verdict that the speed does not support.
 const REFUSED: &str = "not judged";
 
 fn fidelity(agreement: Agreement) -> Fidelity {
@@ -35,7 +35,8 @@ fn fidelity(agreement: Agreement) -> Fidelity {
 }
 
 /// Returns the race of a replay, as the engine creates it. The entrant `rival` is far better in
-/// wall time and in peak memory, if `speed` supports the figure.
+/// wall time and in peak memory. Its verdict on a figure that `speed` does not support is
+/// `NotJudged`.
 fn replayed(speed: ReplaySpeed, fidelity: Option<Fidelity>) -> RaceResult {
     let mut result = usual();
     result.entrants.truncate(2);

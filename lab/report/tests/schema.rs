@@ -1,5 +1,6 @@
-//! Tests that the description of the schema contains the fields of results and comparisons, and
-//! that the text of a comparison fits into the terminal.
+//! Tests that the description of the schema contains the fields of races, collections and
+//! comparisons, and the values of `output`. Another test checks that the text of a comparison fits
+//! into the terminal.
 
 mod races;
 #[path = "races/watched.rs"]
@@ -66,11 +67,12 @@ fn whole() -> RaceResult {
     result
 }
 
-/// Returns a collection without empty lists, except lists that its purpose requires to be empty.
+/// Returns a collection with races, claims, absent entrants, tables and remarks.
 fn collection() -> Collection {
     let text = |text: &str| text.to_owned();
     let mut collection = workload::sweep();
-    // The names of figures are chosen by the workload, so they are not in the schema.
+    // A workload chooses the names of its figures, so they are not in the schema. The results of
+    // the sweep contain such names and are replaced.
     for race in &mut collection.races {
         race.result = whole();
     }
@@ -95,7 +97,7 @@ fn collection() -> Collection {
     collection
 }
 
-/// Returns purposes of several kinds, with their optional fields.
+/// Returns the purposes of a sweep without findings, a suite, an experiment and a search.
 fn purposes() -> [Purpose; 4] {
     let scale = Scale::Quick;
     let text = |text: &str| text.to_owned();

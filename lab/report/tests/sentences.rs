@@ -123,8 +123,8 @@ fn who_wants_less_memory_is_told_what_to_take() {
         told(&[("mimalloc2", FAST), ("jemalloc", level)]),
         "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else take jemalloc (1.11x faster)."
     );
-    // mimalloc2 costs processor time and not memory, so the advice does not offer jemalloc, which
-    // saves memory.
+    // mimalloc2 takes more processor time but not more memory, so the advice does not offer
+    // jemalloc, which saves memory.
     let costly = [FAST[0], (1.2, 0.02), EVEN];
     let small = [leaner[0], EVEN, (0.8, 0.01)];
     let told_of_time = told(&[("mimalloc2", costly), ("jemalloc", small)]);

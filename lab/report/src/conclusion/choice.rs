@@ -64,8 +64,7 @@ fn is_beaten(sheet: &Sheet<'_>, rival: &Rival<'_>) -> bool {
 }
 
 /// Returns the candidate with the lowest [`Rival::cost`], among those shown to use less memory than
-/// the recommended one. Returns `None` if there is none, or if the recommended entrant gains
-/// memory.
+/// the recommended one. Returns `None` if there is none, or if the gain is in memory.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -105,10 +104,10 @@ fn cheaper<'a>(
 
 /// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
 /// such entrants. Returns `None` if there is no such figure. Only entrants with a proof count. An
-/// entrant that gains processor time must not have been shown to be slower in wall time. An entrant
-/// that gains memory must not have been shown to be slower in any speed. If the race could show
-/// only large differences in time, such an entrant must also have been shown to be as fast as the
-/// baseline, in all judged speeds or in processor time.
+/// entrant that gains in processor time must not have been shown to be slower in wall time. An
+/// entrant that gains in memory must not have been shown to be slower in any speed. If the race
+/// could show only large differences in time, an entrant that gains in memory must also have been
+/// shown to be as fast as the baseline, in all judged speeds or in processor time.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -275,8 +274,9 @@ impl<'a> Choice<'a> {
     }
 
     /// Formats the reason for not recommending the entrant with the best estimate, such as `Unlike
-    /// a, the first in the table, b needs no other library. ` If the reason is memory, returns an
-    /// empty string, because the sentence on equals states it.
+    /// a, the first in the table, b needs no other library. ` Empty if the recommended entrant has
+    /// the best estimate. Also empty if the reason is memory, because the sentence on equals states
+    /// that reason.
     fn preference(&self) -> String {
         let Some(first) = &self.first else {
             return String::new();

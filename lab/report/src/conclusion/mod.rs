@@ -22,8 +22,8 @@ pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
 
-/// Limit of the smallest detectable difference. Above it, a race that shows no difference allows no
-/// statement about time.
+/// Limit of the smallest detectable difference. A race above this limit that shows no difference
+/// supports no statement about time.
 const COARSE: f64 = 0.1;
 
 /// The recommendation of a race.

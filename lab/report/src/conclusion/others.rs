@@ -27,8 +27,9 @@ pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
 }
 
 /// Returns the entrant with the least memory among those that are slower and smaller than the
-/// recommended one. The baseline must not beat it: an entrant slower than the baseline must use
-/// less memory, and an entrant that was not shown to be slower or faster must not use more.
+/// recommended one. The baseline must not beat the returned entrant: an entrant slower than the
+/// baseline must use less memory, and an entrant that was not shown to be slower or faster must not
+/// use more.
 fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a>> {
     let beaten = |one: &Rival<'_>| {
         let memory = one.standing(Figure::Memory);

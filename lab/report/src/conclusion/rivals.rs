@@ -39,7 +39,8 @@ impl Figure {
     /// The figures that measure speed.
     pub(super) const SPEEDS: [Self; 3] = [Self::Metric, Self::Wall, Self::Processor];
 
-    /// Returns the figure's name in the result; empty if the race judges no metric.
+    /// Returns the figure's key in the result. The key of `Metric` is empty if the race judges no
+    /// metric.
     pub(crate) fn key<'a>(self, sheet: &Sheet<'a>) -> &'a str {
         match self {
             Self::Metric => sheet.judged_metric().unwrap_or_default(),

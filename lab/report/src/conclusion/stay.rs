@@ -6,7 +6,7 @@ use crate::sheet::Sheet;
 use crate::words::{self, listed};
 use crate::{prose, relevance};
 
-/// Text of the reason why no allocator can matter for a command.
+/// Reason for keeping the baseline if malloc hardly matters for a command.
 const FEW_CALLS: &str = "The command's calls of malloc take less than 1% of its processor time, and its page faults hardly \
      depend on the allocator.";
 
@@ -85,14 +85,14 @@ fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     )
 }
 
-/// Returns whether a rival was shown to be better by too little to matter. A rival that is slower
-/// does not count.
+/// Returns whether a rival was shown to be better by too little to matter. A rival that was shown
+/// to be slower does not count.
 fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
     one.is_better(figure) && !one.gains(figure) && !one.is_slower()
 }
 
-/// Describes the rivals that were shown to be better by too little to matter: at most one for time
-/// and one for memory. Returns `None` if there is none.
+/// Describes at most one rival for time and one for memory that were shown to be better by too
+/// little to matter. Returns `None` if there is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {
         let better = rivals.iter().filter(move |one| gains_little(one, figure));
@@ -167,7 +167,8 @@ fn does(names: &[String], [one, many]: [&str; 2]) -> String {
     format!("{} {verb}", listed(names))
 }
 
-/// Formats the difference that may have gone undetected, with advice if the race is `unclear`.
+/// Formats the difference that may have gone undetected. If `unclear` is set, also advises a longer
+/// race or a quieter machine.
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
     let smallest = prose::smallest_differences(sheet.result);
     let sure = if smallest.is_empty() {

@@ -1,4 +1,5 @@
-//! Collections of races: the claims and tables of a suite, or the curves of a sweep.
+//! Sections on collections: a suite with its claims and tables, a sweep with its curves, or an
+//! experiment or a search with its drawings and tables.
 
 use heapdrome_schema::{Collection, Member, Table};
 use maud::{Markup, html};
@@ -15,7 +16,7 @@ use crate::scaling;
 use crate::sweep;
 use crate::words;
 
-/// Returns the headline of a suite, or the title of a sweep.
+/// Returns the title of a sweep, or the headline of another collection.
 pub(super) fn heading(collection: &Collection) -> String {
     match collection.scale() {
         Some(scale) => suite::headline(collection, scale),
@@ -107,7 +108,7 @@ fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str)
 fn hideable(label: &str, drawings: &Markup) -> Markup {
     html! {
         div data-curves {
-            // The script adds a box for each name that has a curve.
+            // The script adds a check box for each name that has a curve.
             div class="controls" role="group" aria-label=(label) {
                 fieldset { legend { "Show" } }
             }
@@ -117,7 +118,7 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
     }
 }
 
-/// Returns a single drawing.
+/// Returns a drawing. If it has curves, the reader can hide them by name.
 fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     let figure = drawn.figure(plot, None);
     match plot.has_curves {

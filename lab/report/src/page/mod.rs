@@ -1,9 +1,10 @@
-//! The report: a single HTML file that opens from disk and sends no requests.
+//! HTML pages: the report of results, the page of a profile, and the index of a folder. Each is a
+//! single file that opens from disk and sends no requests.
 //!
-//! The page is made with maud. Its templates are checked when heapdrome is compiled, and escape all
-//! text of results. Every name, path and command of a result first passes through
-//! [`crate::foreign`], as in the terminal. The page's content security policy forbids all requests,
-//! and all scripts except its own.
+//! The pages are made with maud. The templates are checked when heapdrome is compiled, and escape
+//! all text of results. Every name, path and command of a result first passes through
+//! [`crate::foreign`], as in the terminal. The content security policy of a page forbids all
+//! requests, and all scripts except the page's own.
 
 mod collection;
 mod drawn;
@@ -94,7 +95,8 @@ fn document(title: &str, body: &Markup, script: Option<&str>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns the level of a result's heading.
+/// Returns the level of a result's heading. With several results, level 1 is the heading of the
+/// page.
 fn level(sources: &[Source]) -> u8 {
     if sources.len() > 1 { 2 } else { 1 }
 }
@@ -141,7 +143,7 @@ fn contents(sources: &[Source]) -> Markup {
     }
 }
 
-/// Returns the section with the raw data and its description.
+/// Returns the description of the raw data, and a button for each result that saves its data.
 fn raw(sources: &[Source]) -> Markup {
     html! {
         h2 { "Raw data" }

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use crate::foreign;
 use crate::table::{self, Cell, Column};
 
-/// Position of a result in the page.
+/// Position of a result in the page, and the level of a heading in the result's section.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) number: usize,
-    /// Level of the result's heading.
+    /// Level of the heading; 1 is the highest.
     pub(super) level: u8,
 }
 

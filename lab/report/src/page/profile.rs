@@ -127,7 +127,8 @@ fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns drawings of the memory of each of the largest processes, if the program had several.
+/// Returns a drawing of the memory of each of the largest processes; empty if the program had only
+/// one process.
 fn of_processes(profile: &Profile) -> Vec<Plot> {
     let mut processes: Vec<&ProcessProfile> = profile.processes.iter().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.peak.live.bytes));

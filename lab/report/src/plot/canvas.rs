@@ -10,7 +10,7 @@ use crate::foreign;
 
 /// Width of every drawing except those for narrow screens, in units of the drawing.
 pub(crate) const WIDTH: f64 = 640.0;
-/// Width of a drawing for a narrow screen, such as a telephone of 360 pixels.
+/// Width of a drawing for a narrow screen, such as a phone that is 360 pixels wide.
 pub(crate) const NARROW: f64 = 336.0;
 /// Right edge of the space for names at the left of each row.
 pub(crate) const NAMES: f64 = 140.0;

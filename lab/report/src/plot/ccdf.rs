@@ -77,7 +77,8 @@ fn bare((cell, ccdf): Named<'_>) -> Named<'_> {
     (cell.strip_suffix(ALL_FITS).unwrap_or(cell), ccdf)
 }
 
-/// Returns every drawing. `prefix` converts a drawing's position into the beginning of its name.
+/// Returns the plots of a collection's distributions. `prefix` converts a drawing's position into
+/// the beginning of its name.
 pub(crate) fn plots(
     collection: &Collection,
     prefix: impl Fn(usize) -> String,
@@ -99,7 +100,8 @@ struct Paper {
 }
 
 impl Paper {
-    /// Returns a paper that contains all curves; `None` if no curve has a point.
+    /// Returns a paper that contains every time, and every share from [`RAREST`] up; `None` if no
+    /// curve has a point.
     fn of(curves: &[Named<'_>]) -> Option<Self> {
         let points = || curves.iter().flat_map(|(_, ccdf)| &ccdf.points);
         let times = || points().map(|point| point.time.0.max(1) as f64);

@@ -57,9 +57,9 @@ pub(super) struct Curve {
 /// Meaning of the strokes at the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// Confidence intervals.
+    /// Confidence intervals, or ranges from the fastest to the slowest run.
     Intervals,
-    /// Quartiles of the rounds. They are drawn lightly, because they are not evidence of a
+    /// Quartiles over the rounds. They are drawn lightly, because they are not evidence of a
     /// difference.
     Quartiles,
 }
@@ -81,14 +81,14 @@ struct Paper {
     right: f64,
     /// Number of letters of a name that fit at the right of the plot.
     letters: usize,
-    /// Place of the parameter's last value, in the units of `x`.
+    /// Position of the parameter's last value, in the unit of the scale `x`.
     last: f64,
     unit: Unit,
     ends: Ends,
 }
 
-/// Returns the drawing of a figure with this name, title and unit; `None` if no curve has two
-/// points.
+/// Returns the drawing of a figure with this name, title and unit. The strokes of its points are
+/// [`Ends::Intervals`]. `None` if no curve has two points.
 pub(super) fn draw(
     on: &Across,
     curves: &[Curve],
@@ -278,7 +278,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     Some(canvas::curve(look, &name, path, rest))
 }
 
-/// Returns the interval or the quartiles of each value.
+/// Returns a stroke for each point whose interval, range or quartiles are known.
 fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Node {
     let stroke = |point: &Point| -> Option<canvas::Line> {
         let [low, high] = point.ends.filter(|[low, high]| low < high)?;
@@ -297,7 +297,8 @@ fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Node {
     lines.map(drawn).collect()
 }
 
-/// Returns the position of each curve's name: near the curve's end, and apart from the other names.
+/// Returns the vertical position of each curve's name, which is near the curve's end and apart from
+/// the other names.
 fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     let wanted = |curve: &Curve| {
         curve
@@ -323,7 +324,7 @@ fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     places
 }
 
-/// Formats a value with its interval or its quartiles, if they are known.
+/// Formats a value with its interval, its range or its quartiles, if they are known.
 fn told(point: &Point, unit: Unit) -> String {
     let value = unit.tell(point.value);
     match point.ends {

@@ -19,7 +19,8 @@ use crate::words::fraction;
 const ROW: f64 = 17.0;
 /// Maximum depth of the drawing, in functions.
 const DEEPEST: usize = 48;
-/// Width below which a function is not drawn. It is small because the reader can zoom in.
+/// Minimum width of a drawn function, in units of the drawing. The value is small because the
+/// reader can zoom in.
 const NARROWEST: f64 = 0.2;
 /// Average width of a letter.
 const LETTER: f64 = 6.0;
@@ -56,8 +57,8 @@ impl Call {
     }
 }
 
-/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` without
-/// bytes.
+/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` if no stack
+/// has bytes.
 pub(crate) fn flame<'a>(
     label: [&str; 2],
     caption: &str,

@@ -45,7 +45,7 @@ pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Sets each group's stem to its name. If shortening makes the stem ambiguous, adds a number.
+/// Derives each group's stem from its name. Adds a number if an earlier group has the stem.
 fn name_apart(groups: &mut [Group<'_>]) {
     let mut taken: Vec<String> = Vec::new();
     for group in groups {

@@ -90,8 +90,8 @@ impl Look {
         self.among(1).map_or(WHOLE, |place| DASHES[place])
     }
 
-    /// Returns the shape around a point, with a tooltip if `says` has a text. It must be placed in
-    /// a group that sets its colour.
+    /// Returns the shape around a point, with a tooltip if `says` has a text. The shape must be
+    /// placed in a group that sets the colour.
     pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Node {
         let shape = filled(self.outline(at, size));
         match says {
@@ -100,7 +100,7 @@ impl Look {
         }
     }
 
-    /// Returns the hollow shape around a point.
+    /// Returns the hollow shape around a point, with the tooltip `says`.
     pub(crate) fn ring(self, at: [f64; 2], size: f64, says: &str) -> Node {
         coloured(self.outline(at, size))
             .with("stroke-width", "1.8")
@@ -108,7 +108,7 @@ impl Look {
             .into()
     }
 
-    /// Returns the shape alone, for use next to a name in a legend.
+    /// Returns the path of the shape around the origin, for use next to a name in a legend.
     pub(crate) fn mark(self) -> String {
         self.outline([0.0, 0.0], 5.0)
     }
@@ -209,7 +209,7 @@ impl Looks {
         }
     }
 
-    /// Adds the names of curves that do not belong to racing allocators.
+    /// Adds the names of the curves of searches, tables and distributions.
     fn curves(&mut self, collection: &Collection) {
         self.searches(collection.searches());
         collection.tables.iter().for_each(|table| self.table(table));
@@ -218,8 +218,8 @@ impl Looks {
         }
     }
 
-    /// Adds the allocators of searches for the least memory. If there is no baseline, gives its
-    /// look to the system's allocator.
+    /// Adds the allocators of searches for the least memory. If there is no baseline and the
+    /// system's allocator was searched, that allocator gets the baseline's look.
     pub(super) fn searches(&mut self, searches: &[Survival]) {
         let mut names = searches.iter().map(|one| one.allocator.as_str());
         if self.baseline.is_none() && names.any(|name| name == SYSTEM) {
@@ -284,7 +284,6 @@ pub(super) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    /// Returns the ranking of `result`.
     pub(super) fn new(result: &'a RaceResult, looks: &'a Looks) -> Self {
         let sheet = Sheet::new(result);
         Self { sheet, looks }

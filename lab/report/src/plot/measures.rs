@@ -126,7 +126,7 @@ impl Measure {
             .as_ref()
     }
 
-    /// Returns the better direction, as the words `lower is better` or `higher is better`.
+    /// Returns `lower is better` or `higher is better`.
     pub(crate) fn direction(&self) -> &'static str {
         words::direction(self.better)
     }

@@ -1,4 +1,5 @@
-//! The plots of a result, drawn as SVG for the page and for files.
+//! The plots of a result, drawn as SVG for the page and for files, and the plots of a profile,
+//! drawn for its page.
 //!
 //! A drawing is a tree of elements (`node`). The page sorts and hides rows, recolours drawings for
 //! a dark screen, and describes them to screen readers. This requires classes, groups and
@@ -52,11 +53,11 @@ use canvas::Label;
 use look::Ranking;
 use node::{Node, Target};
 
-/// A drawing of one view of a result.
+/// A drawing of one view of a result or of a profile.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Name made of the drawing's content and race. It contains only letters, digits, `-`, `_` and
-    /// `.`, so that it is valid in a file's name.
+    /// Name that identifies the drawing's content and race. It contains only letters, digits, `-`,
+    /// `_` and `.`, so that it is valid in a file's name.
     pub name: String,
     /// Description of the content, in one sentence or a few.
     pub(crate) caption: String,
@@ -98,7 +99,7 @@ impl Plot {
         text.into_bytes()
     }
 
-    /// Renders the drawing as an image of twice its nominal size.
+    /// Renders the drawing as a PNG image of twice its nominal size.
     ///
     /// # Errors
     /// When the drawing cannot be rendered, for example because it is too large for an image.

@@ -56,7 +56,7 @@ impl Part {
         }
     }
 
-    /// Draws the segment. It must be placed in a group of the entrant's colour.
+    /// Draws the segment. The segment must be placed in a group of the entrant's colour.
     fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Node {
         let colour = "currentColor";
         let class = (self == Self::File).then_some("band");
@@ -174,7 +174,7 @@ fn head(scale: &Scale) -> Node {
     ])
 }
 
-/// Returns ticks at round amounts in the unit of the scale.
+/// Returns ticks at round amounts, in the largest unit that the end of the scale reaches.
 fn ticks(scale: &Scale) -> Vec<f64> {
     let units = [1_u64 << 30, 1 << 20, 1 << 10].map(|unit| unit as f64);
     let unit = units.into_iter().find(|unit| scale.end() >= *unit);

@@ -144,8 +144,8 @@ fn row(
     Node::from([canvas::row_name(name, ROW / 2.0 + 4.5), drawn])
 }
 
-/// Returns the samples of a row. Each dot is a line of nearly no length with round ends. This takes
-/// half as much text as a circle, and a page has thousands of dots.
+/// Returns the samples of a row. Each dot is a line of nearly no length with round ends. Such a
+/// line takes less text than a circle, which matters because a page has thousands of dots.
 fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     let finite = values.samples.iter().enumerate();
     let finite = finite.filter(|(_, sample)| sample.is_finite());

@@ -87,8 +87,8 @@ fn points(sheet: &Ranking<'_>) -> Option<(Vec<Point>, Measure)> {
     (points.len() >= 2).then(|| (points, memory.clone()))
 }
 
-/// Returns the positions in `points` of the best entrants, the fastest first: no other entrant is
-/// at least as good on both figures and better on one.
+/// Returns the positions in `points` of the best entrants, the fastest first. An entrant is among
+/// the best if no other one is at least as good on both figures and better on one.
 fn best(points: &[Point]) -> Vec<usize> {
     let beats = |a: &Point, b: &Point| {
         let [at, am, bt, bm] = [a.time.at, a.memory.at, b.time.at, b.memory.at];
@@ -219,7 +219,7 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Returns the position of each name: the first free position of a few near its point, or a
+/// Returns the position of each name: the first free position of several near its point, or a
 /// position next to the point if none is free.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points

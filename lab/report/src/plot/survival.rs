@@ -146,7 +146,8 @@ fn ticks(scale: &Scale) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Returns the marks of one allocator, in a group that sets their colour.
+/// Returns the name, the peak and the limits of one allocator. They must be placed in a group that
+/// sets the colour.
 fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Node {
     let at = |bytes: u64| scale.at(bytes as f64);
     let peak = row.peak().map(at);
@@ -293,7 +294,8 @@ mod tests {
     }
 
     /// A search with one run per limit may stop at a limit under which another run would fail. The
-    /// drawing therefore marks the limit with `one run`, and shows no slowdown.
+    /// drawing therefore marks the limit with `one run`. A slowdown needs at least three runs per
+    /// limit.
     #[test]
     fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
         let searches = [

@@ -59,11 +59,11 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
     }
 }
 
-/// Function that selects a factor of a point.
+/// Function that selects the degradation of a point, or its degradation per processor.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
 /// Returns the plot of the degradation with its intervals, for allocators that have scaling curves.
-/// Adds a plot of the degradation per processor if it differs.
+/// Adds a plot of the degradation per processor if that differs from the degradation.
 fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     let take = |pick: Pick| -> Vec<Curve> {
         let named = named.iter();

@@ -18,7 +18,8 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// Returns the names that have a curve; empty for a published table.
+/// Returns the names of a table's curves, including curves without points; empty for a published
+/// table.
 pub(super) fn names(table: &Table) -> Vec<String> {
     let found = curves(table).filter(|_| table.published.is_none());
     let found = found.map_or_else(Vec::new, |(curves, _)| curves);
@@ -58,7 +59,8 @@ pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     (number > 0.0 && number.is_finite()).then_some((number * scale, unit))
 }
 
-/// Returns the curves of a table with a row for each name and number of threads.
+/// Returns the curves of a table with a row for each name and number of threads; `None` if a row
+/// lacks a cell.
 fn long(table: &Table, [rate, threads]: [usize; 2]) -> Option<Named> {
     let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
     for row in &table.rows {

@@ -21,7 +21,7 @@ const ROW: f64 = 70.0;
 /// Name of the plotted quantity, for the axis and the caption.
 const WHAT: &str = "anonymous memory of the process tree";
 
-/// Seconds and bytes of a reading.
+/// Time of a reading in seconds, and its amount in bytes.
 type Reading = [f64; 2];
 
 /// The series of an entrant.
@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Returns the timelines; `None` if no reading is above 0.
+/// Returns the timelines; `None` if no reading is above 0, or no time passed.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows

@@ -141,7 +141,8 @@ pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     all.into_iter().map(called).collect()
 }
 
-/// Returns the functions of a stack, innermost first.
+/// Returns the functions of a stack, innermost first; [`NO_STACK`] if the stack is unknown or has
+/// no frames.
 pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
     Names::new(profile).of(stack)
 }
@@ -159,7 +160,8 @@ impl<'a> Names<'a> {
         Self { profile, known }
     }
 
-    /// Returns the functions of a stack, innermost first.
+    /// Returns the functions of a stack, innermost first; [`NO_STACK`] if the stack is unknown or
+    /// has no frames.
     fn of(&mut self, stack: Option<u32>) -> Vec<String> {
         let Self { profile, known } = self;
         let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));

@@ -10,10 +10,10 @@ const HEADS: [&str; 6] = ["process", "program", "table", "at", "name", "value"];
 
 /// The profile as CSV in the long form: `process,program,table,at,name,value`.
 ///
-/// `process` is the number in the trace, or `all`. `at` depends on the table: the time of a point
-/// in nanoseconds since the recording began; the power of two above a histogram's quantity; a
-/// function; an allocator; or the functions of a stack, the outermost first, separated by
-/// semicolons. It is empty in the table `summary`.
+/// `process` is the number of the process in the trace, or `all`. `at` depends on the table: the
+/// time of a point in nanoseconds since the recording began; the power of two above a histogram's
+/// quantity; a function; an allocator; or the functions of a stack, the outermost first, separated
+/// by semicolons. It is empty in the table `summary`.
 impl Exporter<Profile> for Csv {
     fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
         let mut rows = vec![HEADS.map(str::to_owned)];

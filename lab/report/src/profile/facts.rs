@@ -354,8 +354,8 @@ fn resizes(counts: &Counts) -> Option<String> {
 }
 
 /// Returns sentences on the memory that every allocator needs, and on the share that rounding up to
-/// size classes adds. They name the allocators that add the least and the most. `None` if no memory
-/// was requested.
+/// size classes adds. The sentences name the allocators that add the least and the most. `None` if
+/// no memory was requested.
 fn size_classes(profile: &Profile) -> Option<String> {
     let counts = &profile.all.counts;
     if counts.most_requested == 0 {

@@ -8,7 +8,8 @@ use super::names;
 use crate::foreign;
 use crate::words::{self, count};
 
-/// Maximum number of names that one note lists.
+/// Maximum number of processes or files that are named for one reason. Further ones are only
+/// counted.
 const NAMES: usize = 8;
 
 /// Returns the notes, each one or two sentences.
@@ -92,7 +93,8 @@ fn unnamed(profile: &Profile) -> Vec<String> {
     notes
 }
 
-/// Returns notes on calls that the figures omit or count in another way.
+/// Returns notes on calls and blocks that the figures omit or count in a special way, and on
+/// inexact times.
 fn counted(profile: &Profile) -> Vec<String> {
     let counts = &profile.all.counts;
     let mut notes = Vec::new();

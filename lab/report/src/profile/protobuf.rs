@@ -1,4 +1,4 @@
-//! Writes messages of Protocol Buffers, according to their public encoding.
+//! Encoding of Protocol Buffers messages, according to the public specification.
 
 /// A message that is being written.
 #[derive(Debug, Default)]
@@ -10,19 +10,16 @@ const NUMBER: u64 = 0;
 const BYTES: u64 = 2;
 
 impl Message {
-    /// Adds a number.
     pub(super) fn number(&mut self, field: u64, value: u64) -> &mut Self {
         self.varint(field << 3 | NUMBER);
         self.varint(value);
         self
     }
 
-    /// Adds text.
     pub(super) fn text(&mut self, field: u64, text: &str) -> &mut Self {
         self.bytes(field, text.as_bytes())
     }
 
-    /// Adds a message.
     pub(super) fn message(&mut self, field: u64, message: &Self) -> &mut Self {
         self.bytes(field, &message.0)
     }
@@ -34,7 +31,6 @@ impl Message {
         self.message(field, &packed)
     }
 
-    /// Returns the bytes of the message.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }

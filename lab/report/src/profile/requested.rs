@@ -54,7 +54,8 @@ impl Of {
     }
 }
 
-/// Returns the stacks with the most of this quantity. Their text has at most `width` characters.
+/// Returns a table of the stacks with the most of this quantity. Their text has at most `width`
+/// characters.
 pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     let total = all.iter().map(|one| of.rank(&one.of)).sum();
     let all = most(all.iter(), |one| of.rank(&one.of));
@@ -75,8 +76,8 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     ]
 }
 
-/// Returns the functions that requested the most bytes at the peak. Their names have at most
-/// `width` characters.
+/// Returns a table of the functions that requested the most bytes at the peak. Their names have at
+/// most `width` characters.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -134,7 +135,7 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
 }
 
 /// Returns a sentence such as `45% of the bytes at the peak are requested by parse and 20% by
-/// load.` `None` if no function requested enough of them.
+/// load.` `None` if no function requested more than a hundredth of these bytes.
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -200,7 +201,8 @@ pub(crate) fn growth(profile: &Profile) -> Option<String> {
     ))
 }
 
-/// Returns the stacks whose live bytes only grow. Their text has at most `width` characters.
+/// Returns a table of the stacks whose live bytes only grow. Their text has at most `width`
+/// characters.
 pub(crate) fn growing(profile: &Profile, width: usize) -> Vec<Column> {
     let mut all = suspects(profile);
     all.truncate(ROWS);

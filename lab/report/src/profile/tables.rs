@@ -104,8 +104,8 @@ pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
     columns
 }
 
-/// Returns the bytes that live blocks would take in the size classes of each allocator, and the
-/// shares that rounding up adds to live blocks and to all blocks.
+/// Returns the maximum number of bytes that live blocks would take in the size classes of each
+/// allocator, and the shares that rounding up adds to live blocks and to all blocks.
 pub(crate) fn size_classes(profile: &Profile) -> Vec<Column> {
     let counts = &profile.all.counts;
     let added = |rounded: u64, requested: u64| match requested {

@@ -1,4 +1,5 @@
-//! The share of processor time that a program spends in the allocator, in a sentence.
+//! Sentences on the share of processor time that a program spends in the allocator, or on why this
+//! share is unknown.
 
 use heapdrome_profile::{Profile, TimeInAllocator, Untimed};
 use heapdrome_schema::Nanoseconds;
@@ -73,7 +74,7 @@ fn time(nanoseconds: f64) -> Nanoseconds {
     Nanoseconds(nanoseconds.round() as u64)
 }
 
-/// Returns a sentence on the calls for large blocks that were not timed; empty if all were.
+/// Returns a sentence on the calls for large blocks that were not timed; empty if all were timed.
 fn large_untimed(calls: u64) -> String {
     match calls {
         0 => String::new(),

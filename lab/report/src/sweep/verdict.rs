@@ -119,7 +119,8 @@ fn interval(compared: &Comparison) -> Option<[f64; 2]> {
     known.then_some(ends)
 }
 
-/// Returns the sentences on the values of one parameter.
+/// Returns the sentences on the values of one parameter. Includes the changes of the lead if the
+/// values are `rising` numbers.
 fn told(values: &[Value<'_>], parameter: &str, rising: bool) -> Vec<String> {
     let leaders = leaders(values);
     let mut sentences = vec![who_leads(&leaders, values, parameter)];
@@ -229,7 +230,8 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     }
 }
 
-/// Lists the changes of the lead from one allocator to another.
+/// Lists the changes of the lead from one sole leader to another, or counts them if there are more
+/// than [`MOST_CHANGES`].
 fn changes(values: &[Value<'_>]) -> Option<String> {
     let alone = values.iter().filter_map(|value| match &value.ahead {
         Ahead::Alone(name) => Some((name, &value.label)),

@@ -144,7 +144,8 @@ fn a_sample_gives_estimates_with_intervals() {
         trace.does(0, 0, (1000 + block) * MS, free(block));
     }
     trace.end(0, 2000 * MS, false);
-    // With sampling, each block of the mean size stands for 1 / (1 - 1 / e) = 1.582 blocks.
+    // Each block is as large as the mean distance between samples, so a recorded block stands for
+    // `1/(1-1/e)` blocks, about 1.582.
     let profile = trace.profile();
     tells(
         &profile,

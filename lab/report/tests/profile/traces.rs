@@ -156,7 +156,7 @@ pub fn free(block: u64) -> Operation {
 }
 
 /// Returns a trace of one process that makes 100 blocks of 100 bytes and one of 1 MiB. A second
-/// thread frees all but ten.
+/// thread frees all blocks except the first ten.
 pub fn exchange() -> Trace {
     let mut trace = Trace::new();
     trace.begin(0, 0, "/usr/bin/app");
@@ -209,7 +209,8 @@ pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     trace
 }
 
-/// Returns profiles at the limits: without calls, without time, without memory.
+/// Returns profiles of minimal traces: without calls, without elapsed time, with only empty blocks,
+/// or with only a failed call.
 pub fn odd() -> Vec<Profile> {
     let mut at_once = Trace::new();
     at_once.does(0, 0, 0, make(0, 10));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Asserts that `text` equals the golden file of this name. If `HEAPDROME_GOLDEN` is set, rewrites
-/// the file instead; it must then be reviewed before it is committed.
+/// Asserts that `text` equals the golden file of this name. If `HEAPDROME_GOLDEN` is set, first
+/// writes `text` to the file, which must then be reviewed before a commit.
 #[track_caller]
 pub fn matches(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -9,12 +9,12 @@ use crate::races::{compared, full, usual};
 /// A ratio, and the distance from it to either end of its interval.
 pub type Ratio = (f64, f64);
 
-/// An interval that contains 1, and also values more than 2% from it.
+/// A ratio whose interval contains 1, and also values more than 2% away from 1.
 pub const EVEN: Ratio = (1.0, 0.03);
-/// An interval within 2% of 1.
+/// A ratio whose interval lies within 2% of 1.
 pub const SAME: Ratio = (1.0, 0.01);
 
-/// The rivals of the system's allocator.
+/// Names of the rivals of the system's allocator.
 pub const RIVALS: [&str; 6] = [
     "system-huge",
     "mimalloc2",
@@ -83,7 +83,7 @@ pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
     result
 }
 
-/// Returns a race with this smallest detectable difference.
+/// Returns `result` with this smallest detectable difference in wall time and in processor time.
 pub fn with_noise(mut result: RaceResult, smallest: f64) -> RaceResult {
     if let Some(noise) = &mut result.noise_floor {
         noise.smallest_difference = smallest;
