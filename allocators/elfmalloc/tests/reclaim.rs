@@ -320,6 +320,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
 fn empty_slabs_in_bins_make_way_for_a_mapping() {
     let backend = backend_with(Settings {
         arena: 0,
+        // Whether they are requested depends on the process's page faults, and so on other tests.
+        huge_pages: Some(false),
         ..Settings::DEFAULT
     });
     let heap = backend.attach().expect("there is memory");
