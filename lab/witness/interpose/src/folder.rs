@@ -165,7 +165,7 @@ pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
 }
 
 /// Reserves room for a file by writing zeros, for file systems that cannot reserve it otherwise,
-/// such as NFS.
+/// such as NFS. Returns false if that fails.
 fn fill(file: c_int, length: usize) -> bool {
     static ZEROS: [u8; 4096] = [0; 4096];
     let mut left = length;

@@ -1,7 +1,7 @@
 //! System calls that bypass the C library.
 //!
-//! The C library's functions set errno, and some of them are cancellation points. Neither may
-//! happen within malloc.
+//! The C library's functions set errno, and some of them are cancellation points. Within malloc,
+//! errno must not change, and no thread may be cancelled.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 

@@ -17,7 +17,7 @@ const MAGIC: [u8; 4] = *b"\x7fELF";
 /// unless an earlier constructor loaded it.
 static LAST: AtomicPtr<LinkMap> = AtomicPtr::new(null_mut());
 
-/// The leading fields of a 64-bit ELF file.
+/// The header of a 64-bit ELF file, up to the number of program headers.
 #[repr(C)]
 struct FileHeader {
     magic: [u8; 4],

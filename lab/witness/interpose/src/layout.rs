@@ -128,8 +128,8 @@ pub struct Record {
     /// Object whose malloc the loader finds first: its index in `objects` plus one; 0 if that is
     /// the counting library, which is the normal case.
     pub first_malloc: u64,
-    /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for
-    /// some.
+    /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for some
+    /// of the objects.
     pub objects_used: u64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],

@@ -38,7 +38,7 @@ const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
 /// Odd factor by which an address is multiplied to find its byte of the filter.
 pub const FACTOR: u32 = 0x61c8_8647;
 
-/// Number of bits by which the product of 32 bits is shifted to find the byte.
+/// Number of bits by which the lowest 32 bits of the product are shifted right to find the byte.
 pub const SHIFT: u32 = 20;
 
 /// Number of marked addresses that share a byte, for each byte. A number of 255 stays, because its
@@ -67,8 +67,8 @@ pub fn is_on() -> bool {
     !DIRECTORY.load(Ordering::Acquire).is_null()
 }
 
-/// Sets the bit of an address. Returns false if the address has no bit, or there is no memory for
-/// the bit.
+/// Sets the bit of an address. Returns false if the address has no bit, or the chunk with the bit
+/// cannot be mapped.
 pub fn set(address: usize) -> bool {
     let Some(chunk) = chunk(address) else {
         return false;

@@ -25,7 +25,7 @@ pub struct Own {
     pub rings: AtomicPtr<Ring>,
     /// Ring at which the next search for a ring without a thread begins.
     pub cursor: AtomicPtr<Ring>,
-    /// Number of rings that this process has created.
+    /// Number of rings that this process has tried to create.
     pub made: AtomicU32,
     /// Not 0 if this process has written the list of its memory mappings to a file.
     pub mapped: AtomicU32,

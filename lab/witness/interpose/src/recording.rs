@@ -1,4 +1,4 @@
-//! Writes every call into a ring, in the third mode of the library.
+//! Writes recorded calls into a ring, in the third mode of the library.
 //!
 //! A free is stamped before the allocator is called. A call that returns a block is stamped after
 //! it has returned. So of two owners of an address, the later one has the later stamp. A processor
@@ -91,7 +91,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let large_after = recorders
         .large_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes these addresses.
+    // Relaxed: the release in [`Slot::enter`](crate::slots::Slot::enter) publishes these addresses.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
@@ -149,7 +149,7 @@ extern "C" fn large_after<const INDEX: usize>(call: &TimedCall, result: usize) -
 
 /// Result of a call that requests a block.
 pub struct Returned {
-    /// The processor's counter after the call.
+    /// Time stamp of the call, taken after it returned.
     pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,

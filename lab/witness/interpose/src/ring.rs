@@ -42,10 +42,10 @@ pub mod code {
     /// The entry's address is the ID of the thread that writes the following entries. Its detail is
     /// the processor's counter.
     pub const THREAD: u8 = WHOLE;
-    /// The detail is the processor's counter, of which the next call's entry has only the lowest
-    /// bits.
+    /// The detail is the processor's counter, of which the next operation's entry has only the
+    /// lowest bits.
     pub const TIME: u8 = WHOLE + 1;
-    /// The detail is the size of the next call, whose entry has too few bits for it.
+    /// The detail is the size in the next operation's entry, which has too few bits for it.
     pub const SIZE: u8 = WHOLE + 2;
     /// The process is about to fork. The detail is the processor's counter, by which the child
     /// refers to this entry ([`Ring::forked`](super::Ring::forked)).
@@ -63,7 +63,7 @@ pub struct Control {
     pub closed: AtomicU32,
     /// Number of rings that processes have created.
     pub rings: AtomicU32,
-    /// Number of processes that could not get a ring.
+    /// Number of processes that could not get a ring, except those that were forked in a sandbox.
     pub without_ring: AtomicU32,
     /// Number of processes that could not create a ring, because they were forked where system
     /// calls may be forbidden.
@@ -79,7 +79,7 @@ pub struct Control {
     /// Number of stacks that were not recorded, because shared memory ran out or a sandbox
     /// prevented it.
     pub stacks_left_out: AtomicU64,
-    /// Number of sampled blocks that were not recorded, because there was no memory to mark them.
+    /// Number of sampled blocks that were not recorded, because they could not be marked.
     pub left_out: AtomicU64,
     /// Minimum duration, in ticks, of a timed call that counts as interrupted. Set before the
     /// command starts.

@@ -85,8 +85,9 @@ impl StackRing {
     /// Returns the header at a place.
     pub fn header(&self, place: u64) -> &Header {
         let word = place % BYTES / 8;
-        // SAFETY: places and the ring's length are multiples of a header's size, so the header lies
-        // in `words` and is aligned like it. Both consist of atomics.
+        // SAFETY: `words` follows two `Line`s, so it is aligned to 128 bytes. Places and the ring's
+        // length are multiples of a header's size, so the header lies in `words` and is aligned.
+        // Both consist of atomics.
         unsafe { &*self.words.as_ptr().add(word as usize).cast::<Header>() }
     }
 
