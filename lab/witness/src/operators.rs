@@ -2,9 +2,10 @@
 //!
 //! Calls to an `operator new` that the program defines bypass the counting library. Most such
 //! operators pass each call on to malloc, where the library counts it. If the operator keeps a
-//! pool, no raced allocator serves its blocks. To find out, a hardware breakpoint stops the
-//! program's first thread at the start of the operator, until [`MOST`] calls have been watched. If
-//! the library counts nothing between two stops, the first of the two calls reached no malloc.
+//! pool, the raced allocator does not serve these calls. To find out on x86-64, a hardware
+//! breakpoint stops the program's first thread at the start of the operator, until [`MOST`] calls
+//! have been watched. If the library counts nothing between two stops, the first of the two calls
+//! reached no malloc.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
