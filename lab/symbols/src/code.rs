@@ -24,7 +24,7 @@ impl Code {
     /// Reads a module's file of code, and its file of debug information below the folder `debug`.
     ///
     /// # Errors
-    /// Returns an error if no file of the module's build can be read, or a file is damaged.
+    /// Returns an error if no file of the module's build can be read.
     pub(crate) fn load(module: &Module, debug: &Path) -> Result<Self, Trouble> {
         let files = Files::find(module, debug)?;
         let parse =

@@ -14,7 +14,7 @@ const NO_LIMIT: u64 = 1 << 60;
 /// Version of a control group hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One hierarchy for each controller.
+    /// Several hierarchies, each with some of the controllers.
     One,
     /// One hierarchy for all controllers.
     Two,

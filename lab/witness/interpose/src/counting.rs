@@ -1,5 +1,5 @@
-//! Code to which most entry points jump once their slot is filled: it tests the caller, and counts
-//! the call unless a recording takes place.
+//! Code to which an entry point jumps if its callers must be tested. It tests the caller, and
+//! counts the call unless calls are recorded.
 //!
 //! Each step is a jump, not a call: the next function gets the caller's registers and stack. So
 //! `operator new` may throw through an entry point, and errno and results stay unchanged.

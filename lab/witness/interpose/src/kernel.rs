@@ -275,7 +275,7 @@ pub unsafe fn advise(address: *mut c_void, length: usize, advice: c_int) -> bool
 pub fn is_mapped(address: usize) -> bool {
     let mut resident = 0_u8;
     let answer = (&raw mut resident) as usize;
-    // SAFETY: `answer` has room for the state of one page.
+    // SAFETY: `answer` is the address of `resident`, which has room for the state of one page.
     unsafe { call(number::MINCORE, [address, 1, answer, 0, 0, 0]) == 0 }
 }
 

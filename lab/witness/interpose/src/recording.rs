@@ -1,10 +1,11 @@
 //! Writes recorded calls into a ring, in the third mode of the library.
 //!
 //! A free is stamped before the allocator is called. A call that returns a block is stamped after
-//! it has returned. So of two owners of an address, the later one has the later stamp. A processor
-//! may read its counter before the preceding loads are done. A free therefore waits for these
-//! loads, so its stamp is never earlier than that of the call that made its block. A call that
-//! makes a block does not wait and may be stamped too early, which the collector repairs.
+//! it has returned. So the free by an earlier owner of an address has an earlier stamp than the
+//! call that returns the address to the next owner. A processor may read its counter before the
+//! preceding loads are done. A free therefore waits for these loads, so its stamp is never earlier
+//! than that of the call that made its block. A call that makes a block does not wait and may be
+//! stamped too early, which the collector repairs.
 
 use core::sync::atomic::Ordering;
 

@@ -243,7 +243,7 @@ fn bind_late() {
 
 /// Begins a separate record or recording in a forked child.
 pub unsafe extern "C" fn after_fork() {
-    // SAFETY: every thread has an errno, and the child has one thread.
+    // SAFETY: every thread has an errno.
     let errno = unsafe { *system::__errno_location() };
     own::begin_image();
     thread().renew_samples();

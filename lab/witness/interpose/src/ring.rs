@@ -190,7 +190,8 @@ pub struct Timing {
     /// Processor time of the process when it exited, in nanoseconds; 0 unless a thread of this ring
     /// exited the process.
     pub processor_time: AtomicU64,
-    /// Processor time of the process after one of its latest timed calls, in nanoseconds.
+    /// Processor time of the process when a timed call of this ring's threads last recorded it, in
+    /// nanoseconds.
     pub latest_time: AtomicU64,
     /// Calls that request or free a large block, which are not in the sums above.
     pub large: LargeTiming,

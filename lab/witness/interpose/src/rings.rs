@@ -368,7 +368,7 @@ fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
         if ring.is_null() {
             ring = own.rings.load(Ordering::Relaxed);
         }
-        // SAFETY: rings of the list stay mapped, and the lock on the list is held.
+        // SAFETY: rings of the list stay mapped, and the caller holds the lock on the list.
         let current = unsafe { ring.as_ref()? };
         ring = current.next as *mut Ring;
         own.cursor.store(ring, Ordering::Relaxed);

@@ -126,8 +126,8 @@ unsafe extern "C" fn syscall() {
 /// Creates a child that uses the memory and the stack of the calling thread, which is suspended
 /// until the child ends or executes a program.
 ///
-/// The return address stays in a register during the system call, because the child's return
-/// overwrites the stack above it.
+/// The return address stays in a register during the system call, because the child, once it has
+/// returned, may overwrite the address on the stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -182,8 +182,8 @@ unsafe extern "C" fn vfork() {
 /// Makes the calling thread forget that its child of vfork entered a sandbox, or gained or lost the
 /// right to read the counter. Runs in the parent.
 extern "C" fn after_vfork(result: isize) -> c_long {
-    // The caller may itself be a child of vfork in a sandbox, and must not forget that sandbox.
-    // Such a caller uses a process that has a ring, and thus an ID.
+    // The caller may itself be a child of vfork that has entered a sandbox, which must not be
+    // forgotten. Before it entered, its thread got a ring, so `pid` is not 0.
     let is_free = pid() == 0 && !is_sandboxed();
     if is_free || !is_child_of_vfork() {
         thread().has_sandboxed_child.set(false);
