@@ -116,8 +116,9 @@ mod breakpoint {
     /// Value of `si_code` for a SIGTRAP that a hardware breakpoint raised (`TRAP_HWBKPT`).
     const BY_HARDWARE: i32 = 4;
 
-    /// Numbers of the debug registers: DR0 holds the address, and DR7 enables the breakpoint.
+    /// Number of the debug register that contains the address, DR0.
     const ADDRESS: usize = 0;
+    /// Number of the debug register that enables the breakpoint, DR7.
     const CONTROL: usize = 7;
 
     /// Bit of DR7 that makes the thread stop when it executes the instruction at the address in

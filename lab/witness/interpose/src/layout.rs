@@ -87,9 +87,9 @@ pub struct SizeCount {
 /// System calls that the library itself makes in order to follow blocks.
 #[repr(C)]
 pub struct OwnCalls {
-    /// Number of anonymous mappings.
+    /// Number of calls to `mmap`.
     pub mmap: AtomicU64,
-    /// Number of unmappings.
+    /// Number of calls to `munmap`.
     pub munmap: AtomicU64,
     /// Number of calls to `madvise`.
     pub madvise: AtomicU64,

@@ -18,8 +18,8 @@ use crate::slots::SLOTS;
 use crate::system::{fenced_ticks, ticks};
 use crate::timing::{self, TimedCall};
 
-/// Function that records a call before it is passed on. The argument is the address that the
-/// call frees.
+/// Function that records a call before it is passed on. The argument is the address of the block
+/// that the call frees or resizes.
 type Before = extern "C" fn(usize);
 
 /// Function that records the effect of a call that has returned, and returns the call's result.

@@ -67,8 +67,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     if !eligible {
         return 0;
     }
-    // SAFETY: the object is loaded. It stays loaded meanwhile: the loader holds its lock, or this
-    // is a forked child with one thread.
+    // SAFETY: the object is loaded. It stays loaded during the call, because the loader holds its
+    // lock, or this is a forked child with one thread.
     let address =
         unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
     let Some(address) = address else { return 0 };

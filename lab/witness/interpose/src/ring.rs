@@ -177,7 +177,7 @@ pub struct Ring {
 pub struct Timing {
     /// Number of timed calls, except interrupted ones.
     pub calls: AtomicU64,
-    /// Ticks in the allocator.
+    /// Ticks that the timed calls spent in the allocator.
     pub ticks: AtomicU64,
     /// Sum of the squares of each call's ticks in the allocator.
     pub squares: AtomicU64,
@@ -205,10 +205,10 @@ pub struct LargeTiming {
     pub calls: AtomicU64,
     /// Number of calls in the sums.
     pub timed: AtomicU64,
-    /// Ticks of the processor's counter in the allocator.
+    /// Ticks that the calls spent in the allocator, for calls that were timed by ticks.
     pub ticks: AtomicU64,
-    /// Nanoseconds of the thread's processor time in the allocator, for calls that were timed by
-    /// processor time.
+    /// Nanoseconds of processor time that the calls spent in the allocator, for calls that were
+    /// timed by processor time.
     pub nanoseconds: AtomicU64,
     /// Ticks that the recording took, for calls that were timed by ticks.
     pub recording_ticks: AtomicU64,

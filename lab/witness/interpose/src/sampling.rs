@@ -23,7 +23,7 @@ pub struct SampledCall {
     call: Call,
     /// Whether the call frees a recorded block.
     frees: bool,
-    /// Points within the block that the call requests.
+    /// Sample points within the bytes that the call requests.
     points: Points,
     /// The caller's frame pointer.
     pub frame_pointer: usize,

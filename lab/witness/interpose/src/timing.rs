@@ -347,7 +347,7 @@ fn note_large(clock: LargeClock, span: &Span) {
 /// Records the processor time of the process at the beginning of its program. An executed program
 /// begins with the processor time of the program before it.
 pub fn begin_process(processor_time: u64) {
-    // Relaxed: no other thread of the process runs.
+    // Relaxed: no other thread of the process runs yet.
     BEGAN.store(processor_time, Ordering::Relaxed);
 }
 
