@@ -49,7 +49,8 @@ impl Group {
     }
 
     /// Finds the group from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. In a
-    /// container, the container's own group appears as the root of the hierarchy.
+    /// container, the container's own group appears as the root of the hierarchy. Returns `None` if
+    /// the hierarchy is not mounted, or the group is outside the mounted part.
     pub fn locate(version: Version, controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let has = |names: &str| names.split(',').any(|name| name == controller);
         let path = groups.lines().find_map(|line| {

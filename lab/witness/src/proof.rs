@@ -234,7 +234,7 @@ fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
             foreign.filter(|one| !is_runtime(&one.server) && !expected.matches(&one.server));
         for one in foreign {
             // If each call to the operator had reached malloc, there would be at least as many
-            // calls to malloc.
+            // calls to malloc as to the operator.
             let apart = one.calls.saturating_sub(ledger.mallocs);
             if 2 * apart > one.calls {
                 add(one.server.clone(), one.calls, apart);

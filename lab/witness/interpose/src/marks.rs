@@ -20,11 +20,12 @@ use crate::kernel;
 use crate::own::is_sandboxed;
 use crate::system;
 
-/// Binary logarithm of the bytes that share a bit. Allocators align blocks to at least 8 bytes.
+/// Binary logarithm of the number of bytes of address space that share a bit. Allocators align
+/// blocks to at least 8 bytes.
 pub const GRANULE_BITS: u32 = 3;
 
-/// Binary logarithm of the bytes that share a chunk of bits. A chunk is mapped when its first bit
-/// is set.
+/// Binary logarithm of the number of bytes of address space that share a chunk of bits. A chunk is
+/// mapped when its first bit is set.
 pub const CHUNK_BITS: u32 = 26;
 
 /// Number of chunks. Addresses of programs are below 2^48.

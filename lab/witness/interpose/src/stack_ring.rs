@@ -13,15 +13,15 @@ use crate::ring::Line;
 /// ring without its prefix.
 pub const PREFIX: &str = "stacks-";
 
-/// Prefix of the names of files that contain the mappings of a process, in the form of
-/// `/proc/PID/maps`. One file shows them at the first stack, and another one at the exit. The rest
-/// of the name is the process's ID and image, followed by [`LAST_MAPS`] at the exit.
+/// Prefix of the names of files that list the memory mappings of a process, in the form of
+/// `/proc/PID/maps`. One file lists the mappings at the first stack, and another one those at the
+/// exit. The rest of the name is the process's ID and image, followed by [`LAST_MAPS`] at the exit.
 pub const MAPS_PREFIX: &str = "maps-";
 
-/// Number in the name of the file with the mappings of a process that exits.
+/// Number in the name of the file that lists the memory mappings at the exit of a process.
 pub const LAST_MAPS: u32 = 1;
 
-/// Last line of a file of mappings. A file without it is incomplete.
+/// Last line of a file that lists memory mappings. A file without this line is incomplete.
 pub const MAPS_END: &str = "end\n";
 
 /// Bytes of a ring: room for 15 copies of the largest size, or for hundreds of usual ones.
