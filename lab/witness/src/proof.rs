@@ -25,7 +25,7 @@ pub struct ImageReport {
     /// Number of calls to the allocation ABI that the witness counted, regardless of the object
     /// that served them.
     pub calls: u64,
-    /// Bytes requested in calls that reached any allocator.
+    /// Number of bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,
     /// Reason why the entrant did not serve the program; `None` if it did.
     pub unserved: Option<UnservedReason>,

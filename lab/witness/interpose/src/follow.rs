@@ -117,7 +117,8 @@ extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
         Deed::Makes(size) if result != 0 => note(result, asked(size, &call.call.arguments)),
         // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
-            // SAFETY: the function has stored an address there, since it succeeded.
+            // SAFETY: the call succeeded, so it has stored the block's address at the address in
+            // its first argument.
             let block = unsafe { *(call.call.arguments[0] as *const usize) };
             note(block, asked(size, &call.call.arguments));
         }

@@ -1,6 +1,6 @@
 //! Layout of the record that the library keeps of one program of one process, in a shared mapping.
 //!
-//! The library writes the record, and the tracer reads it. Both compile this file.
+//! The library writes the record, and the witness reads it. Both compile this file.
 
 use core::sync::atomic::{AtomicI64, AtomicU64};
 
@@ -10,7 +10,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
 /// Maximum number of objects that a record can name.
 pub const OBJECTS: usize = 8;
 
-/// Bytes for an object's path, including its terminating zero.
+/// Number of bytes for an object's path, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
 /// Functions of the allocation ABI of C and C++, in the order of [`Record::functions`].

@@ -154,7 +154,7 @@ pub struct Returned {
     pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,
-    /// Bytes that were requested.
+    /// Number of requested bytes.
     pub size: u64,
 }
 
@@ -180,7 +180,8 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
-            // SAFETY: the call succeeded, so it has stored an address there.
+            // SAFETY: the call succeeded, so it has stored the block's address at the address in
+            // its first argument.
             (size, unsafe { *(call.arguments[0] as *const usize) })
         }
         Deed::Stores(size) => (size, 0),

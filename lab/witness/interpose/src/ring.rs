@@ -20,7 +20,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring05");
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
 pub const ENTRIES: u64 = 1 << 15;
 
-/// Bytes for the path of the object that serves malloc, including its terminating zero.
+/// Number of bytes for the path of the object that serves malloc, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
 /// Codes of entries. A function's number is added to each of the first three. From
@@ -101,7 +101,7 @@ pub const ADDRESS_BITS: u32 = 48;
 /// Position of the lap in a tag.
 pub const LAP_SHIFT: u32 = 56;
 
-/// Bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
+/// Number of bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
 pub const STAMP_BITS: u32 = 40;
 /// Minimum size that an operation's entry cannot contain. The size field then holds this value as a
 /// marker, and a preceding entry with [`code::SIZE`] contains the size.
@@ -142,7 +142,7 @@ pub struct Ring {
     pub forked: u64,
     /// PID namespace of the process: the number of its file; 0 if unknown.
     pub namespace: u64,
-    /// Ticks for which threads waited until the collector made room.
+    /// Number of ticks for which threads waited until the collector made room.
     pub waited: AtomicU64,
     /// Not 0 if the process has stopped recording.
     pub gave_up: AtomicU32,
@@ -203,7 +203,7 @@ pub struct Timing {
 pub struct LargeTiming {
     /// Number of calls, timed or not.
     pub calls: AtomicU64,
-    /// Number of calls in the sums.
+    /// Number of timed calls, except interrupted ones.
     pub timed: AtomicU64,
     /// Ticks that the calls spent in the allocator, for calls that were timed by ticks.
     pub ticks: AtomicU64,

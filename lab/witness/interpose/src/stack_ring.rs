@@ -24,7 +24,8 @@ pub const LAST_MAPS: u32 = 1;
 /// Last line of a file that lists memory mappings. A file without this line is incomplete.
 pub const MAPS_END: &str = "end\n";
 
-/// Bytes of a ring: room for 15 copies of the largest size, or for hundreds of usual ones.
+/// Size of a ring in bytes. It has room for 15 copies of the largest size, or for hundreds of usual
+/// copies.
 pub const BYTES: u64 = 1 << 20;
 
 /// Maximum number of bytes of a stack that are copied. The stack of a C program with 128 frames
@@ -41,7 +42,7 @@ pub struct Header {
     /// [`seal`] of the header's place if the copy is complete. [`skip`] of the place if there is no
     /// copy, and the next header is at the beginning of the ring.
     pub seal: AtomicU64,
-    /// Bytes from this header to the next.
+    /// Number of bytes from this header to the next.
     pub room: AtomicU64,
     /// Number of bytes of the stack that follow this header.
     pub length: AtomicU64,

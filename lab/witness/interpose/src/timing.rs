@@ -166,8 +166,8 @@ fn note(span: &Span) {
     note_processor_time(timing);
 }
 
-/// Records the processor time of the process now and then, because it may end without calling
-/// [`end_process`].
+/// Records the processor time of the process now and then, because the process may end without
+/// calling [`end_process`].
 fn note_processor_time(timing: &Timing) {
     /// Minimum time between two readings, as a multiple of [`control::interrupted`]: about 2 ms.
     const PERIOD: u64 = 5;
