@@ -92,7 +92,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let large_after = recorders
         .large_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release in [`Slot::enter`](crate::slots::Slot::enter) publishes these addresses.
+    // Relaxed: the release in `Slot::enter` publishes these addresses.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
