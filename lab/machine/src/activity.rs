@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// Returns the conditions of the machine's activity. Takes [`WINDOW`].
+/// Returns the conditions of the machine's activity. Takes as long as [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);

@@ -21,7 +21,7 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Reads a module's file of code and its file of debug information, whose folder is `debug`.
+    /// Reads a module's file of code, and its file of debug information below the folder `debug`.
     ///
     /// # Errors
     /// Returns an error if no file of the module's build can be read.

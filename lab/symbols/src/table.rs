@@ -36,7 +36,7 @@ impl Table {
         Self(functions)
     }
 
-    /// Returns whether the file has no functions.
+    /// Returns whether the table has no functions.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -44,7 +44,8 @@ last: nop
 /// Lines in [`SOURCE`] of the calls of `malloc` and of `inner`.
 const LINES: [u32; 2] = [5, 8];
 
-/// A built program. `outer` and `call` are the addresses of the function and of its inlined code.
+/// A built program. `outer` is the address of the function `outer`, and `call` that of the code
+/// inlined into it.
 struct Built {
     folder: tempfile::TempDir,
     module: Module,

@@ -12,7 +12,7 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// Prints the result, followed by a line break.
+/// Prints a line on standard output.
 ///
 /// # Errors
 /// When standard output cannot be written.

@@ -14,7 +14,7 @@ const NO_LIMIT: u64 = 1 << 60;
 /// Version of a control group hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One hierarchy for each controller.
+    /// Several hierarchies, each with some of the controllers.
     One,
     /// One hierarchy for all controllers.
     Two,
@@ -49,7 +49,8 @@ impl Group {
     }
 
     /// Finds the group from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. In a
-    /// container, the container's own group appears as the root of the hierarchy.
+    /// container, the container's own group appears as the root of the hierarchy. Returns `None` if
+    /// the hierarchy is not mounted, or the group is outside the mounted part.
     pub fn locate(version: Version, controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let has = |names: &str| names.split(',').any(|name| name == controller);
         let path = groups.lines().find_map(|line| {

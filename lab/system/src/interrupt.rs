@@ -39,6 +39,6 @@ fn is_ignored(signal: i32) -> bool {
 
 /// Returns whether the flag is set.
 pub fn raised(flag: &AtomicBool) -> bool {
-    // Relaxed: the flag publishes no other data.
+    // Relaxed: a reader of the flag relies on no other memory that the signal handler wrote.
     flag.load(Ordering::Relaxed)
 }

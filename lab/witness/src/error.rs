@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Reason why a proof could not be taken, with advice.
+/// Reason why a proof could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
     /// The command is empty.

@@ -36,10 +36,11 @@ const MACHINE: u32 = 0xc000_00b7;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINE: u32 = 0;
 
-/// Offsets in `struct seccomp_data` of the call's number, the machine and the lower half of mmap's
-/// flags.
+/// Offset of the call's number in `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
+/// Offset of the machine in `struct seccomp_data`.
 const MACHINE_AT: u32 = 4;
+/// Offset of the lower half of mmap's flags in `struct seccomp_data`.
 const FLAGS_AT: u32 = 16 + 3 * 8;
 
 /// Returns the kind of a stopped call. `message` is the call's index in [`CALLS`]; any other

@@ -1,4 +1,4 @@
-//! Folder of a run, which contains the counting library and the records.
+//! Folder of a run, which contains the counting library and the files that the library writes.
 
 use std::ffi::CString;
 use std::fs::{File, Permissions};
@@ -29,7 +29,8 @@ const FRESH: &str = "new";
 /// the new folder for one that a killed run left behind.
 const TRIES: u32 = 5;
 
-/// Folder of one run. It contains the library, and the record of each process's current program.
+/// Folder of one run. It contains the library, and the files that the library writes: a record of
+/// each process's current program, or the rings of a recording.
 #[derive(Debug)]
 pub struct Home {
     folder: TempDir,

@@ -35,7 +35,8 @@ fn system() -> Expected {
     Expected::new(&baseline())
 }
 
-/// Returns an entrant whose library is an existing file, and that file's path.
+/// Returns the expected objects of an entrant whose library is an existing file, and that file's
+/// path.
 fn rival() -> (Expected, String) {
     let library = std::env::current_exe()
         .expect("a test has a file")

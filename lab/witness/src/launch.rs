@@ -151,8 +151,7 @@ impl Launch {
         }
         if pid == 0 {
             // SAFETY: this is the child, which has just been forked. Every pointer was created
-            // before the fork and points to memory of `self` or of this function. Every table ends
-            // with a null.
+            // before the fork and points to a C string of `self`. Every table ends with a null.
             unsafe {
                 libc::close(open_gate.as_raw_fd());
                 self.become_command(&gate, &tell, [&arguments, &script, &environment])
@@ -179,17 +178,18 @@ impl Launch {
     /// Executes the command in the child. If that fails, reports errno through `tell`.
     ///
     /// # Safety
-    /// The caller is a child that has just been forked, and the tables end with a null.
+    /// The caller is a child that has just been forked. The tables contain pointers to C strings
+    /// and end with a null.
     unsafe fn become_command(
         &self,
         gate: &OwnedFd,
         tell: &OwnedFd,
         [arguments, script, environment]: [&[*const libc::c_char]; 3],
     ) -> ! {
-        // SAFETY: by contract this is a child that has just been forked, and the tables end with a
-        // null. All calls are async-signal-safe. Strings and tables live until the exec, and `none`
-        // and `byte` have room for the results. All-zero bytes are a valid `sigset_t`, and the
-        // script's table has a first entry.
+        // SAFETY: by contract this is a child that has just been forked, and the tables contain
+        // pointers to C strings and end with a null. All calls are async-signal-safe. Strings and
+        // tables live until the exec, and `none` and `byte` have room for the results. All-zero
+        // bytes are a valid `sigset_t`, and the script's table has a first entry.
         unsafe {
             libc::setsid();
             for (number, stream) in self.streams.iter().enumerate() {
@@ -263,7 +263,7 @@ mod tests {
         let mut request = Request::of_system(&["/bin/true"]);
         request.directory = Some(gone.clone());
         let mut launch = Launch::prepare(&request, None).expect("a launch");
-        // The kernel refuses a program of one instruction that does not return.
+        // The kernel refuses a filter whose only instruction does not return.
         launch.filter = filter::program();
         launch.filter.truncate(1);
         std::fs::remove_dir(&gone).expect("the folder is empty");

@@ -19,10 +19,11 @@ pub(crate) struct Followed {
     pub(crate) peak: u64,
     pub(crate) frees: u64,
     pub(crate) freed_by_others: u64,
-    /// Number of timed calls, except interrupted ones. `ticks` is the sum of their times, and
-    /// `calibration` is the number of ticks that the timing itself adds to each.
+    /// Number of timed calls, except interrupted ones.
     pub(crate) timed: u64,
+    /// Sum of the ticks that the timed calls took.
     pub(crate) ticks: u64,
+    /// Number of ticks that the timing itself adds to each timed call.
     pub(crate) calibration: u64,
     /// System calls that the library made for its own use.
     pub(crate) own: SystemCalls,
@@ -31,7 +32,7 @@ pub(crate) struct Followed {
     pub(crate) sizes: Vec<(u64, u64)>,
 }
 
-/// Record of a process, read and validated.
+/// Record of one program of a process, read and validated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ledger {
     /// The object whose malloc the loader finds before the counting library's; usually none.

@@ -2,9 +2,10 @@
 //!
 //! Calls to an `operator new` that the program defines bypass the counting library. Most such
 //! operators pass each call on to malloc, where the library counts it. If the operator keeps a
-//! pool, no raced allocator serves its blocks. To find out, a hardware breakpoint stops the
-//! program's first thread at the start of the operator, until [`MOST`] calls have been watched. If
-//! the library counts nothing between two stops, the first of the two calls reached no malloc.
+//! pool, the raced allocator does not serve these calls. To find out on x86-64, a hardware
+//! breakpoint stops the program's first thread at the start of the operator, until [`MOST`] calls
+//! have been watched. If the library counts nothing between two stops, the first of the two calls
+//! reached no malloc.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -115,8 +116,9 @@ mod breakpoint {
     /// Value of `si_code` for a SIGTRAP that a hardware breakpoint raised (`TRAP_HWBKPT`).
     const BY_HARDWARE: i32 = 4;
 
-    /// Numbers of the debug registers: DR0 holds the address, and DR7 enables the breakpoint.
+    /// Number of the debug register that contains the address, DR0.
     const ADDRESS: usize = 0;
+    /// Number of the debug register that enables the breakpoint, DR7.
     const CONTROL: usize = 7;
 
     /// Bit of DR7 that makes the thread stop when it executes the instruction at the address in

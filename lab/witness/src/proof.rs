@@ -25,7 +25,7 @@ pub struct ImageReport {
     /// Number of calls to the allocation ABI that the witness counted, regardless of the object
     /// that served them.
     pub calls: u64,
-    /// Bytes requested in calls that reached any allocator.
+    /// Number of bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,
     /// Reason why the entrant did not serve the program; `None` if it did.
     pub unserved: Option<UnservedReason>,
@@ -234,7 +234,7 @@ fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
             foreign.filter(|one| !is_runtime(&one.server) && !expected.matches(&one.server));
         for one in foreign {
             // If each call to the operator had reached malloc, there would be at least as many
-            // calls to malloc.
+            // calls to malloc as to the operator.
             let apart = one.calls.saturating_sub(ledger.mallocs);
             if 2 * apart > one.calls {
                 add(one.server.clone(), one.calls, apart);

@@ -211,7 +211,8 @@ fn list(names: impl Iterator<Item = OsString>) -> Option<OsString> {
 }
 
 /// Names of variables that shells, terminals and logins set. The variables differ between terminals
-/// and do not affect which object serves malloc. The working folder is part of a key in any case.
+/// and do not affect which object serves malloc. `PWD` may be ignored, because the working folder
+/// itself is part of a key.
 const BOOKKEEPING: [&str; 14] = [
     "_",
     "COLUMNS",

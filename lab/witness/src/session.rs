@@ -1,4 +1,4 @@
-//! Watched run of a command.
+//! Watched run of a command, and the witness that starts it.
 
 use std::io;
 use std::path::{Path, PathBuf};

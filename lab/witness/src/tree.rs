@@ -136,7 +136,7 @@ impl Tree {
         watch.is_some_and(|watch| watch.stopped(&record))
     }
 
-    /// Enables counting of huge pages in each process that ends.
+    /// Enables counting of a program's huge pages just before it ends.
     pub(crate) fn follow_blocks(&mut self) {
         self.follows = true;
     }

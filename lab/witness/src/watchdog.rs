@@ -64,7 +64,7 @@ impl Watch {
         state.looks.remove(&pid)
     }
 
-    /// Returns whether the watchdog would kill a process.
+    /// Returns whether a process is among those that the watchdog kills if the tree must end.
     #[cfg(test)]
     pub(crate) fn knows(&self, pid: i32) -> bool {
         self.state().live.contains(&pid)
@@ -108,8 +108,9 @@ impl Watch {
     pub(crate) fn signal_group(&self, pid: i32, signal: i32) {
         let state = self.state();
         if state.live.contains(&pid) {
-            // SAFETY: kill has no precondition. The ID cannot belong to another process: `died`
-            // removes a process from `live` before it is reaped, and `state` is locked.
+            // SAFETY: kill has no precondition. The ID cannot belong to the group of another
+            // process: `died` removes a process from `live` before it is reaped, and `state` is
+            // locked.
             unsafe { libc::kill(-pid, signal) };
         }
     }

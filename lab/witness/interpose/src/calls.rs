@@ -48,8 +48,8 @@ pub const fn deed(index: usize) -> Deed {
 pub struct Call {
     /// First three argument registers. A function may use fewer.
     pub arguments: [usize; 3],
-    /// The slot of the function. In a timed call, this is its address plus
-    /// [`TIMED`](crate::slots::TIMED), or plus twice that for a large block.
+    /// The slot of the function. If [`crate::recording_passages`] times the call, this is the
+    /// slot's address plus [`TIMED`](crate::slots::TIMED), or plus twice that for a large block.
     pub slot: *const Slot,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `prctl` can forbid a thread to read the processor's counter: the next reading then raises
 //! SIGSEGV. New threads and child processes inherit the prohibition. So each thread asks the kernel
-//! once before its first reading, except in a sandbox, which may forbid the system call.
+//! before its first reading, except in a sandbox, which may forbid the system call.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,8 +22,8 @@ enum Right {
     Denied = 2,
 }
 
-/// Whether a thread of this process has lost the right to read the counter. Threads that begin in a
-/// sandbox then do not read it.
+/// Whether a thread of this process was found without the right to read the counter, or has given
+/// it up. If so, a thread in a sandbox whose right is unknown does not read the counter.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the processor's counter.
@@ -59,8 +59,9 @@ pub fn set(may_read: bool) {
     thread().clock.set(right as u32);
 }
 
-/// Makes the calling thread ask the kernel again before its next reading. Called after a child of
-/// vfork, because it uses this thread's memory and may have recorded its own right there.
+/// Makes the calling thread ask the kernel again before its next reading. The parent calls this
+/// function after vfork, because the child used this thread's memory and may have recorded its own
+/// right there.
 pub fn ask_again() {
     thread().clock.set(Right::Unknown as u32);
 }
@@ -79,14 +80,16 @@ pub fn clock() -> u64 {
 /// try.
 const FIRST_TRIES: usize = 127;
 
-/// Number of further tries. [`calibrate`] returns the mean of those that were not interrupted.
+/// Number of further tries. [`calibrate`] returns the mean duration of those that were not
+/// interrupted.
 const TRIES: u64 = 1024;
 
-/// Multiple of the 90th percentile of the first tries above which a try counts as interrupted. The
-/// median is not used, because it may be 0 if the counter advances in long steps.
+/// Factor for the 90th percentile of the first tries' durations. A try that takes longer than the
+/// product counts as interrupted. The median is not used, because it may be 0 if the counter
+/// advances in long steps.
 const INTERRUPTED: u64 = 4;
 
-/// Returns the number of ticks that the timing itself adds to a call: the mean of many
+/// Returns the number of ticks that the timing itself adds to a call: the mean duration of many
 /// uninterrupted tries with a function that does nothing. Returns 0 if the calling thread may not
 /// read the counter.
 ///

@@ -1,5 +1,5 @@
-//! Code to which entry points jump once their slot is filled: it tests the caller, and counts the
-//! call.
+//! Code to which an entry point jumps if its callers must be tested. It tests the caller, and
+//! counts the call unless calls are recorded.
 //!
 //! Each step is a jump, not a call: the next function gets the caller's registers and stack. So
 //! `operator new` may throw through an entry point, and errno and results stay unchanged.
@@ -52,7 +52,7 @@ macro_rules! requested {
 }
 
 // Defines code that tests the caller of an entry point, and counts the call unless the serving
-// object made it. The slot is in r11.
+// object made it or passed it on. The slot is in r11.
 #[cfg(target_arch = "x86_64")]
 macro_rules! testing {
     ($function:ident, $($bytes:ident)+) => {
@@ -127,7 +127,7 @@ macro_rules! requested {
 }
 
 // Defines code that tests the caller of an entry point, and counts the call unless the serving
-// object made it. The slot is in x16.
+// object made it or passed it on. The slot is in x16.
 #[cfg(target_arch = "aarch64")]
 macro_rules! testing {
     ($function:ident, $($bytes:ident)+) => {

@@ -1,7 +1,7 @@
 //! Entry points: the functions of the allocation ABI that programs call.
 //!
-//! Each entry point jumps to the code whose address is in its slot. Until the first call, that code
-//! finds the function that serves the calls. Afterwards the code [tests the
+//! Each entry point jumps to the code whose address is in its slot. Until the slot is filled, that
+//! code finds the function that serves the calls. Afterwards the code [tests the
 //! caller](crate::counting). If glibc serves the calls and they are recorded, the code is instead
 //! the passage that records them.
 

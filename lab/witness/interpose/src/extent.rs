@@ -1,4 +1,5 @@
-//! Finds the memory of a thread's own stack.
+//! Finds the memory of a thread's own stack, copies memory that may be unmapped, and reads the list
+//! of this process's mappings.
 //!
 //! A thread may run on another stack: that of a signal handler or a coroutine. Such a stack may be
 //! unmapped at any time, so the kernel copies it, and the copy ends where no memory is mapped. The
@@ -31,9 +32,9 @@ impl Extent {
     }
 }
 
-/// Finds the stack of the calling thread, if `pointer` lies in it. `local` is the address of a
-/// thread-local variable, which lies above the stack in the same mapping, except in the first
-/// thread of a program.
+/// Returns the stack of the calling thread; `None` if the address `pointer` is not in it. `local`
+/// is the address of a thread-local variable, which lies above the stack in the same mapping,
+/// except in the first thread of a program.
 pub fn find(pointer: usize, local: usize) -> Option<Extent> {
     let mut found = None;
     each_mapping(|mapping, name| {

@@ -65,7 +65,7 @@ fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
 /// Returns whether this library's folder contains a file of this name.
 pub fn has(name: &[u8]) -> bool {
     let mut path = [0_u8; PATH_BYTES];
-    // SAFETY: the path ends with a zero.
+    // SAFETY: `beside` has ended the path with a zero.
     beside(name, &mut path).is_some()
         && unsafe {
             let file = kernel::open(path.as_ptr().cast(), system::O_CLOEXEC, 0);
@@ -89,8 +89,8 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     } else {
         system::O_RDWR_CLOEXEC
     };
-    // SAFETY: the path ends with a zero. A new file gets room before it is mapped, so touching the
-    // mapping cannot fail for lack of space.
+    // SAFETY: `beside` has ended the path with a zero. A new file gets room before it is mapped, so
+    // touching the mapping cannot fail for lack of space.
     unsafe {
         let path = path.as_ptr().cast::<c_char>();
         let file = kernel::open(path, flags, 0o600);
@@ -119,7 +119,7 @@ pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     if beside(name, &mut path).is_none() {
         return;
     }
-    // SAFETY: the path ends with a zero.
+    // SAFETY: `beside` has ended the path with a zero.
     let file = unsafe {
         kernel::open(
             path.as_ptr().cast(),
@@ -139,7 +139,7 @@ pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     });
     kernel::close(file);
     if !is_whole {
-        // SAFETY: the path ends with a zero.
+        // SAFETY: `beside` has ended the path with a zero.
         unsafe { kernel::unlink(path.as_ptr().cast()) };
     }
 }
@@ -165,7 +165,7 @@ pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
 }
 
 /// Reserves room for a file by writing zeros, for file systems that cannot reserve it otherwise,
-/// such as NFS.
+/// such as NFS. Returns false if that fails.
 fn fill(file: c_int, length: usize) -> bool {
     static ZEROS: [u8; 4096] = [0; 4096];
     let mut left = length;

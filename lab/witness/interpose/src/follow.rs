@@ -1,8 +1,8 @@
 //! Follows blocks, in the second mode of the library: every counted call runs through [`follow`],
 //! except calls to the C++ runtime, which calls malloc.
 //!
-//! Counts sizes, live bytes and blocks that another thread frees, and times each call. The call
-//! adds a frame to the stack. Assembly describes the frame to the unwinder, so exceptions of
+//! Counts sizes, live bytes and blocks that another thread frees, and times each call. [`follow`]
+//! adds a frame to the stack. Its assembly describes the frame to the unwinder, so exceptions of
 //! `operator new` can pass it. errno keeps the value that the called function sets.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -117,7 +117,8 @@ extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
         Deed::Makes(size) if result != 0 => note(result, asked(size, &call.call.arguments)),
         // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
-            // SAFETY: the function has stored an address there, since it succeeded.
+            // SAFETY: the call succeeded, so it has stored the block's address at the address in
+            // its first argument.
             let block = unsafe { *(call.call.arguments[0] as *const usize) };
             note(block, asked(size, &call.call.arguments));
         }
@@ -137,9 +138,9 @@ fn note(address: usize, size: u64) {
     live(address, Block { size, thread });
 }
 
-/// Counts a block as live. If another thread forks between the two steps below, the child's table
-/// has a block that its sum of live bytes lacks. The sum is signed, because it may become negative
-/// when the child frees that block.
+/// Counts a block as live. If another thread forks after the block is in the table and before its
+/// size is in the sum of live bytes, the child's sum lacks the block. The sum is signed, because it
+/// may become negative when the child frees that block.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {

@@ -1,7 +1,7 @@
 //! System calls that bypass the C library.
 //!
-//! The C library's functions set errno, and some of them are cancellation points. Neither may
-//! happen within malloc.
+//! The C library's functions set errno, and some of them are cancellation points. Within malloc,
+//! errno must not change, and no thread may be cancelled.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -275,7 +275,7 @@ pub unsafe fn advise(address: *mut c_void, length: usize, advice: c_int) -> bool
 pub fn is_mapped(address: usize) -> bool {
     let mut resident = 0_u8;
     let answer = (&raw mut resident) as usize;
-    // SAFETY: `answer` has room for the state of one page.
+    // SAFETY: `answer` is the address of `resident`, which has room for the state of one page.
     unsafe { call(number::MINCORE, [address, 1, answer, 0, 0, 0]) == 0 }
 }
 

@@ -16,7 +16,7 @@ pub const HUGE: u64 = 1 << 20;
 /// Odd factor by which an address is multiplied to find its place. Assembly uses it, too.
 pub const FACTOR: u32 = 0x61c8_8647;
 
-/// Number of bits by which the product of 32 bits is shifted to find the place.
+/// Number of bits by which the lowest 32 bits of the product are shifted right to find the place.
 pub const SHIFT: u32 = 23;
 
 const PLACES: usize = 1 << (u32::BITS - SHIFT);

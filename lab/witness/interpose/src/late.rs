@@ -17,7 +17,7 @@ const MAGIC: [u8; 4] = *b"\x7fELF";
 /// unless an earlier constructor loaded it.
 static LAST: AtomicPtr<LinkMap> = AtomicPtr::new(null_mut());
 
-/// The leading fields of a 64-bit ELF file.
+/// The header of a 64-bit ELF file, up to the number of program headers.
 #[repr(C)]
 struct FileHeader {
     magic: [u8; 4],
@@ -58,9 +58,10 @@ pub fn any() -> bool {
 /// The process has one thread, and `data` has the type that `visit` expects.
 pub unsafe fn each(visit: Visit, data: *mut c_void) {
     let mut object = LAST.load(Ordering::Acquire);
-    // SAFETY: the process has one thread, so no other thread changes the list. By contract `data`
-    // has the type that `visit` expects. The list may contain an object that a thread of the parent
-    // had already unmapped and was about to remove; `describe` skips it.
+    // SAFETY: `LAST` stays in the list, if no earlier constructor loaded it. The process has one
+    // thread, so no other thread changes the list. By contract `data` has the type that `visit`
+    // expects. The list may contain an object that a thread of the parent had already unmapped and
+    // was about to remove; `describe` skips it.
     unsafe {
         while !object.is_null() {
             object = (*object).next;

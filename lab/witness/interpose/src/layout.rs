@@ -1,6 +1,6 @@
 //! Layout of the record that the library keeps of one program of one process, in a shared mapping.
 //!
-//! The library writes the record, and the tracer reads it. Both compile this file.
+//! The library writes the record, and the witness reads it. Both compile this file.
 
 use core::sync::atomic::{AtomicI64, AtomicU64};
 
@@ -10,7 +10,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
 /// Maximum number of objects that a record can name.
 pub const OBJECTS: usize = 8;
 
-/// Bytes for an object's path, including its terminating zero.
+/// Number of bytes for an object's path, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
 /// Functions of the allocation ABI of C and C++, in the order of [`Record::functions`].
@@ -87,9 +87,9 @@ pub struct SizeCount {
 /// System calls that the library itself makes in order to follow blocks.
 #[repr(C)]
 pub struct OwnCalls {
-    /// Number of anonymous mappings.
+    /// Number of calls to `mmap`.
     pub mmap: AtomicU64,
-    /// Number of unmappings.
+    /// Number of calls to `munmap`.
     pub munmap: AtomicU64,
     /// Number of calls to `madvise`.
     pub madvise: AtomicU64,
@@ -128,8 +128,8 @@ pub struct Record {
     /// Object whose malloc the loader finds first: its index in `objects` plus one; 0 if that is
     /// the counting library, which is the normal case.
     pub first_malloc: u64,
-    /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for
-    /// some.
+    /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for some
+    /// of the objects.
     pub objects_used: u64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],

@@ -20,11 +20,12 @@ use crate::kernel;
 use crate::own::is_sandboxed;
 use crate::system;
 
-/// Binary logarithm of the bytes that share a bit. Allocators align blocks to at least 8 bytes.
+/// Binary logarithm of the number of bytes of address space that share a bit. Allocators align
+/// blocks to at least 8 bytes.
 pub const GRANULE_BITS: u32 = 3;
 
-/// Binary logarithm of the bytes that share a chunk of bits. A chunk is mapped when its first bit
-/// is set.
+/// Binary logarithm of the number of bytes of address space that share a chunk of bits. A chunk is
+/// mapped when its first bit is set.
 pub const CHUNK_BITS: u32 = 26;
 
 /// Number of chunks. Addresses of programs are below 2^48.
@@ -38,7 +39,7 @@ const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
 /// Odd factor by which an address is multiplied to find its byte of the filter.
 pub const FACTOR: u32 = 0x61c8_8647;
 
-/// Number of bits by which the product of 32 bits is shifted to find the byte.
+/// Number of bits by which the lowest 32 bits of the product are shifted right to find the byte.
 pub const SHIFT: u32 = 20;
 
 /// Number of marked addresses that share a byte, for each byte. A number of 255 stays, because its
@@ -67,8 +68,8 @@ pub fn is_on() -> bool {
     !DIRECTORY.load(Ordering::Acquire).is_null()
 }
 
-/// Sets the bit of an address. Returns false if the address has no bit, or there is no memory for
-/// the bit.
+/// Sets the bit of an address. Returns false if the address has no bit, or the chunk with the bit
+/// cannot be mapped.
 pub fn set(address: usize) -> bool {
     let Some(chunk) = chunk(address) else {
         return false;

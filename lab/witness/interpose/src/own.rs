@@ -25,7 +25,7 @@ pub struct Own {
     pub rings: AtomicPtr<Ring>,
     /// Ring at which the next search for a ring without a thread begins.
     pub cursor: AtomicPtr<Ring>,
-    /// Number of rings that this process has created.
+    /// Number of rings that this process has tried to create.
     pub made: AtomicU32,
     /// Not 0 if this process has written the list of its memory mappings to a file.
     pub mapped: AtomicU32,
@@ -48,8 +48,8 @@ impl Own {
 
     /// Records that a thread has got a ring.
     pub fn has_opened(&self) {
-        // Relaxed: see `state`. A thread adds only while it reads at most ALONE, so the number
-        // stays small and never overflows to 0.
+        // Relaxed: see `state`. A thread increments the state only if it has read at most ALONE, so
+        // the state stays small and never overflows to NEW.
         if self.state.load(Ordering::Relaxed) <= ALONE {
             self.state.fetch_add(1, Ordering::Relaxed);
         }
@@ -61,7 +61,8 @@ pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
 /// Memory that all recorded processes share; null until [`begin`](crate::rings::begin) has mapped
 /// it.
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
-/// Image of this process; in a forked child, the parent's image until the child begins its own.
+/// Identity of this process's image, as in [`Ring::image`]; in a forked child, that of the parent's
+/// image until the child begins its own.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
 /// PID namespace of this process: see [`Ring::namespace`].
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
@@ -75,14 +76,14 @@ pub static OVER: AtomicBool = AtomicBool::new(false);
 /// Returns the state that a forked child does not inherit; `None` until
 /// [`begin`](crate::rings::begin) has mapped it.
 pub fn own() -> Option<&'static Own> {
-    // SAFETY: once set, the page stays mapped, and all its fields are atomics.
+    // SAFETY: once `OWN` is set, the page stays mapped, and all fields of `Own` are atomics.
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
 /// Returns the memory that all recorded processes share; `None` until
 /// [`begin`](crate::rings::begin) has mapped it.
 pub fn control() -> Option<&'static Control> {
-    // SAFETY: once set, the mapping stays, and all its fields are atomics.
+    // SAFETY: once `SHARED` is set, the mapping stays, and all fields of `Control` are atomics.
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 

@@ -16,11 +16,11 @@ use crate::sampling::{SampledCall, after, before, personality};
 use crate::slots::Slot;
 use crate::thread::Thread;
 
-/// Bytes of a call's frame, below the return address.
+/// Size in bytes of a call's frame, below the return address.
 #[cfg(target_arch = "x86_64")]
 const FRAME: usize = 56;
 
-/// Bytes of a call's frame.
+/// Size in bytes of a call's frame.
 #[cfg(target_arch = "aarch64")]
 const FRAME: usize = 64;
 

@@ -12,7 +12,8 @@ use crate::ring::CONTROL;
 /// Record in which calls are counted; null until it is created.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
 
-/// 0 if there is no record, 1 while a thread creates it, 2 when it is complete.
+/// State of [`RECORD`]: 0 if there is no record, 1 while a thread creates it, 2 when it is
+/// complete.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
 /// Record in memory for processes that cannot create a file, so that counting never fails.

@@ -1,10 +1,11 @@
-//! Writes every call into a ring, in the third mode of the library.
+//! Writes recorded calls into a ring, in the third mode of the library.
 //!
 //! A free is stamped before the allocator is called. A call that returns a block is stamped after
-//! it has returned. So of two owners of an address, the later one has the later stamp. A processor
-//! may read its counter before the preceding loads are done. A free therefore waits for these
-//! loads, so its stamp is never earlier than that of the call that made its block. A call that
-//! makes a block does not wait and may be stamped too early, which the collector repairs.
+//! it has returned. So the free by an earlier owner of an address has an earlier stamp than the
+//! call that returns the address to the next owner. A processor may read its counter before the
+//! preceding loads are done. A free therefore waits for these loads, so its stamp is never earlier
+//! than that of the call that made its block. A call that makes a block does not wait and may be
+//! stamped too early, which the collector repairs.
 
 use core::sync::atomic::Ordering;
 
@@ -17,8 +18,8 @@ use crate::slots::SLOTS;
 use crate::system::{fenced_ticks, ticks};
 use crate::timing::{self, TimedCall};
 
-/// Function that records a call before it is passed on. The argument is the address that the
-/// call frees.
+/// Function that records a call before it is passed on. The argument is the address of the block
+/// that the call frees or resizes.
 type Before = extern "C" fn(usize);
 
 /// Function that records the effect of a call that has returned, and returns the call's result.
@@ -91,7 +92,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let large_after = recorders
         .large_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the release of the slot's `next` publishes these addresses.
+    // Relaxed: the release in `Slot::enter` publishes these addresses.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
@@ -149,11 +150,11 @@ extern "C" fn large_after<const INDEX: usize>(call: &TimedCall, result: usize) -
 
 /// Result of a call that requests a block.
 pub struct Returned {
-    /// The processor's counter after the call.
+    /// Time stamp of the call, taken after it returned.
     pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,
-    /// Bytes that were requested.
+    /// Number of requested bytes.
     pub size: u64,
 }
 
@@ -179,7 +180,8 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
-            // SAFETY: the call succeeded, so it has stored an address there.
+            // SAFETY: the call succeeded, so it has stored the block's address at the address in
+            // its first argument.
             (size, unsafe { *(call.arguments[0] as *const usize) })
         }
         Deed::Stores(size) => (size, 0),

@@ -1,4 +1,5 @@
-//! Finds the function to which calls are passed on.
+//! Finds the functions to which calls are passed on, and fills the slots. Also begins the record or
+//! the recording of a process or a forked child.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::addr_of_mut;
@@ -66,8 +67,8 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     if !eligible {
         return 0;
     }
-    // SAFETY: the object is loaded. It stays loaded meanwhile: the loader holds its lock, or this
-    // is a forked child with one thread.
+    // SAFETY: the object is loaded. It stays loaded during the call, because the loader holds its
+    // lock, or this is a forked child with one thread.
     let address =
         unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
     let Some(address) = address else { return 0 };
@@ -134,7 +135,8 @@ fn bind(index: usize, found: &Found) {
         }
         Mode::Counting | Mode::Following => counter(index, path, counted),
     };
-    // If a function passes requests on to malloc by name, malloc's passage follows or records them.
+    // If a function passes requests on to malloc or realloc by name, the passage of that function
+    // follows or records them.
     let counted_next = match mode {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
@@ -241,11 +243,11 @@ fn bind_late() {
 
 /// Begins a separate record or recording in a forked child.
 pub unsafe extern "C" fn after_fork() {
-    // SAFETY: every thread has an errno, and the child has one thread.
+    // SAFETY: every thread has an errno.
     let errno = unsafe { *system::__errno_location() };
     own::begin_image();
     thread().renew_samples();
-    // A forked process begins without processor time.
+    // The processor time of a forked process begins at 0.
     timing::begin_process(0);
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {

@@ -20,7 +20,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring05");
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
 pub const ENTRIES: u64 = 1 << 15;
 
-/// Bytes for the path of the object that serves malloc, including its terminating zero.
+/// Number of bytes for the path of the object that serves malloc, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
 /// Codes of entries. A function's number is added to each of the first three. From
@@ -42,10 +42,10 @@ pub mod code {
     /// The entry's address is the ID of the thread that writes the following entries. Its detail is
     /// the processor's counter.
     pub const THREAD: u8 = WHOLE;
-    /// The detail is the processor's counter, of which the next call's entry has only the lowest
-    /// bits.
+    /// The detail is the processor's counter, of which the next operation's entry has only the
+    /// lowest bits.
     pub const TIME: u8 = WHOLE + 1;
-    /// The detail is the size of the next call, whose entry has too few bits for it.
+    /// The detail is the size in the next operation's entry, which has too few bits for it.
     pub const SIZE: u8 = WHOLE + 2;
     /// The process is about to fork. The detail is the processor's counter, by which the child
     /// refers to this entry ([`Ring::forked`](super::Ring::forked)).
@@ -63,7 +63,7 @@ pub struct Control {
     pub closed: AtomicU32,
     /// Number of rings that processes have created.
     pub rings: AtomicU32,
-    /// Number of processes that could not get a ring.
+    /// Number of processes that could not get a ring, except those that were forked in a sandbox.
     pub without_ring: AtomicU32,
     /// Number of processes that could not create a ring, because they were forked where system
     /// calls may be forbidden.
@@ -79,7 +79,7 @@ pub struct Control {
     /// Number of stacks that were not recorded, because shared memory ran out or a sandbox
     /// prevented it.
     pub stacks_left_out: AtomicU64,
-    /// Number of sampled blocks that were not recorded, because there was no memory to mark them.
+    /// Number of sampled blocks that were not recorded, because they could not be marked.
     pub left_out: AtomicU64,
     /// Minimum duration, in ticks, of a timed call that counts as interrupted. Set before the
     /// command starts.
@@ -101,7 +101,7 @@ pub const ADDRESS_BITS: u32 = 48;
 /// Position of the lap in a tag.
 pub const LAP_SHIFT: u32 = 56;
 
-/// Bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
+/// Number of bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
 pub const STAMP_BITS: u32 = 40;
 /// Minimum size that an operation's entry cannot contain. The size field then holds this value as a
 /// marker, and a preceding entry with [`code::SIZE`] contains the size.
@@ -142,7 +142,7 @@ pub struct Ring {
     pub forked: u64,
     /// PID namespace of the process: the number of its file; 0 if unknown.
     pub namespace: u64,
-    /// Ticks for which threads waited until the collector made room.
+    /// Number of ticks for which threads waited until the collector made room.
     pub waited: AtomicU64,
     /// Not 0 if the process has stopped recording.
     pub gave_up: AtomicU32,
@@ -177,7 +177,7 @@ pub struct Ring {
 pub struct Timing {
     /// Number of timed calls, except interrupted ones.
     pub calls: AtomicU64,
-    /// Ticks in the allocator.
+    /// Ticks that the timed calls spent in the allocator.
     pub ticks: AtomicU64,
     /// Sum of the squares of each call's ticks in the allocator.
     pub squares: AtomicU64,
@@ -190,7 +190,8 @@ pub struct Timing {
     /// Processor time of the process when it exited, in nanoseconds; 0 unless a thread of this ring
     /// exited the process.
     pub processor_time: AtomicU64,
-    /// Processor time of the process after one of its latest timed calls, in nanoseconds.
+    /// Processor time of the process when a timed call of this ring's threads last recorded it, in
+    /// nanoseconds.
     pub latest_time: AtomicU64,
     /// Calls that request or free a large block, which are not in the sums above.
     pub large: LargeTiming,
@@ -202,12 +203,12 @@ pub struct Timing {
 pub struct LargeTiming {
     /// Number of calls, timed or not.
     pub calls: AtomicU64,
-    /// Number of calls in the sums.
+    /// Number of timed calls, except interrupted ones.
     pub timed: AtomicU64,
-    /// Ticks of the processor's counter in the allocator.
+    /// Ticks that the calls spent in the allocator, for calls that were timed by ticks.
     pub ticks: AtomicU64,
-    /// Nanoseconds of the thread's processor time in the allocator, for calls that were timed by
-    /// processor time.
+    /// Nanoseconds of processor time that the calls spent in the allocator, for calls that were
+    /// timed by processor time.
     pub nanoseconds: AtomicU64,
     /// Ticks that the recording took, for calls that were timed by ticks.
     pub recording_ticks: AtomicU64,

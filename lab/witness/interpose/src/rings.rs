@@ -130,7 +130,8 @@ pub unsafe extern "C" fn before_fork() {
 pub fn stamp(read: fn() -> u64) -> u64 {
     let thread = thread();
     if !thread.ring.get().is_null() && thread.reuses.get() > 0 {
-        // SAFETY: a thread gets a ring after both mappings were made, and they are never unmapped.
+        // SAFETY: a thread gets a ring only after `OWN` and `SHARED` are set, and what they point
+        // to is never unmapped.
         let (own, control) = unsafe {
             (
                 &*OWN.load(Ordering::Acquire),
@@ -298,7 +299,8 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
 
 /// Creates rings in advance, for the calling thread and for threads that first allocate in the
 /// sandbox, where system calls may be forbidden. A child of vfork needs only the ring of its
-/// parent's thread. Returns false inside a sandbox, or if no ring can be created.
+/// parent's thread. Returns false inside a sandbox, or if recording is over or the calling thread
+/// can get no ring.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
@@ -357,15 +359,16 @@ fn new_image() -> u64 {
     clock().wrapping_add(distinct.into())
 }
 
-/// Returns a ring whose thread has ended, after assigning it to the thread `me`; `None` if none is
-/// found. A ring that already has the ID `me` belonged to an ended thread, whose ID was reused.
+/// Searches up to [`LOOKS`] rings for one whose thread has ended. Gives that ring to the thread
+/// `me`, and returns it. Returns `None` if the search finds no such ring, or the recording is over.
+/// A ring that already has the ID `me` belonged to an ended thread, whose ID was reused.
 fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.cursor.load(Ordering::Relaxed);
     for _ in 0..LOOKS {
         if ring.is_null() {
             ring = own.rings.load(Ordering::Relaxed);
         }
-        // SAFETY: rings of the list stay mapped, and the lock on the list is held.
+        // SAFETY: rings of the list stay mapped, and the caller holds the lock on the list.
         let current = unsafe { ring.as_ref()? };
         ring = current.next as *mut Ring;
         own.cursor.store(ring, Ordering::Relaxed);
@@ -378,8 +381,8 @@ fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     None
 }
 
-/// Returns a ring that was created in advance, after assigning it to the thread `me`. Makes no
-/// system call.
+/// Gives a ring that was created in advance to the thread `me`, and returns it. Returns `None` if
+/// no such ring is left, or the recording is over. Makes no system call in a sandbox.
 fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.rings.load(Ordering::Acquire);
     // SAFETY: rings of the list stay mapped, and the list of a forked child is empty.

@@ -1,5 +1,5 @@
-//! Chooses the calls that are recorded if a recording samples blocks or takes stacks, in the third
-//! mode of the library. [`crate::passages`] passes calls to this module.
+//! Chooses and records calls if a recording samples blocks or takes stacks, in the third mode of
+//! the library. [`crate::passages`] passes calls to this module.
 
 use core::ffi::{c_int, c_void};
 
@@ -23,7 +23,7 @@ pub struct SampledCall {
     call: Call,
     /// Whether the call frees a recorded block.
     frees: bool,
-    /// Points within the block that the call requests.
+    /// Sample points within the bytes that the call requests.
     points: Points,
     /// The caller's frame pointer.
     pub frame_pointer: usize,
@@ -49,7 +49,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
         }
     };
     (call.frees, call.points) = match deed(index) {
-        // The passage of these functions has already counted the requested bytes.
+        // The passage of these functions has already counted the requested bytes down.
         Deed::Makes(size) | Deed::Stores(size) if samples => (false, sample::pass(asked(size))),
         Deed::Makes(size) | Deed::Stores(size) => (false, sample::count(asked(size))),
         Deed::Resizes(size) => (is_recorded(address), sample::count(asked(size))),

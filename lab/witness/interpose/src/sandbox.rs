@@ -39,15 +39,15 @@ const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    // SAFETY: the arguments come from the caller. The kernel does not read arguments that the
-    // caller does not pass.
+    // SAFETY: the program passes arguments that are valid for this call. The kernel does not read
+    // arguments that the program does not pass.
     unsafe { made(PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
 }
 
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust.
+/// another stack. Only failed calls, and the calls `prctl` and `seccomp`, continue in Rust.
 /// [`observed`] finds the arguments where the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
@@ -86,7 +86,7 @@ unsafe extern "C" fn syscall() {
 /// Makes a system call as the C library does.
 ///
 /// The function does not change the stack pointer, because a child may continue after the call on
-/// another stack. Only failed calls, and calls that can enter a sandbox, continue in Rust.
+/// another stack. Only failed calls, and the calls `prctl` and `seccomp`, continue in Rust.
 /// [`observed`] finds the arguments where the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
@@ -123,10 +123,11 @@ unsafe extern "C" fn syscall() {
     )
 }
 
-/// Creates a child that runs as the calling thread until it ends or executes a program.
+/// Creates a child that uses the memory and the stack of the calling thread, which is suspended
+/// until the child ends or executes a program.
 ///
-/// The return address is kept in a register, because the child's return overwrites its place on the
-/// stack.
+/// The return address stays in a register during the system call, because the child, once it has
+/// returned, may overwrite the address on the stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -154,7 +155,8 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Creates a child that runs as the calling thread until it ends or executes a program.
+/// Creates a child that uses the memory and the stack of the calling thread, which is suspended
+/// until the child ends or executes a program.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -180,8 +182,8 @@ unsafe extern "C" fn vfork() {
 /// Makes the calling thread forget that its child of vfork entered a sandbox, or gained or lost the
 /// right to read the counter. Runs in the parent.
 extern "C" fn after_vfork(result: isize) -> c_long {
-    // A child of vfork that calls vfork itself may be in a sandbox of its own, and must not forget
-    // it. It then has a ring, so its process has an ID.
+    // The caller may itself be a child of vfork that has entered a sandbox, which must not be
+    // forgotten. Before it entered, its thread got a ring, so `pid` is not 0.
     let is_free = pid() == 0 && !is_sandboxed();
     if is_free || !is_child_of_vfork() {
         thread().has_sandboxed_child.set(false);
@@ -206,8 +208,8 @@ unsafe extern "C" fn observed(
     e: usize,
     f: usize,
 ) -> c_long {
-    // SAFETY: the arguments come from the caller. The kernel does not read arguments that the
-    // caller does not pass.
+    // SAFETY: the program passes arguments that are valid for this call. The kernel does not read
+    // arguments that the program does not pass.
     unsafe { made(number, [a, b, c, d, e, f]) }
 }
 
@@ -219,8 +221,9 @@ extern "C" fn failed(result: isize) -> c_long {
     -1
 }
 
-/// Makes a system call as the C library does, and prepares this library if the call enters a
-/// sandbox.
+/// Makes a system call as the C library does. Before a call that enters a sandbox, prepares this
+/// library. If the call changes the thread's right to read the processor's counter, records the new
+/// right.
 ///
 /// # Safety
 /// The arguments are valid for this call.

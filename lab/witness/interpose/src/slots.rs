@@ -7,13 +7,13 @@ use crate::layout::FUNCTIONS;
 
 unsafe extern "C" {
     /// Code that finds the function that serves the first call to an entry point. It uses the
-    /// slots, so a module above this one defines it, and the linker joins the two.
+    /// slots, so [`crate::entry`] defines it, and the linker resolves the reference.
     #[link_name = "heapdrome_unresolved"]
     fn unresolved();
 }
 
 /// Targets, callers and counter of one entry point. Its assembly depends on the order of the
-/// fields. The fields up to `after` share a cache line.
+/// fields. The fields before `after` share a cache line.
 #[repr(C, align(64))]
 pub struct Slot {
     /// Function that receives calls that are not counted; 0 until the slot is filled.

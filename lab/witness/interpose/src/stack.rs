@@ -48,8 +48,9 @@ pub fn take(registers: Registers) -> Option<u64> {
         .cast_mut()
         .cast::<u8>();
     let copied = if own.is_some() {
-        // SAFETY: the bytes belong to this thread's own stack, and the target is reserved. The
-        // collector reads it only after it has seen the seal.
+        // SAFETY: the source is in this thread's own stack, and the target is the reserved room in
+        // the ring, so they do not overlap. The collector reads the target only after it has seen
+        // the seal.
         unsafe { target.copy_from_nonoverlapping(pointer as *const u8, length) };
         length
     } else {

@@ -13,18 +13,19 @@ use crate::ring::Line;
 /// ring without its prefix.
 pub const PREFIX: &str = "stacks-";
 
-/// Prefix of the names of files that contain the mappings of a process, in the form of
-/// `/proc/PID/maps`. One file shows them at the first stack, and another one at the exit. The rest
-/// of the name is the process's ID and image, followed by [`LAST_MAPS`] at the exit.
+/// Prefix of the names of files that list the memory mappings of a process, in the form of
+/// `/proc/PID/maps`. One file lists the mappings at the first stack, and another one those at the
+/// exit. The rest of the name is the process's ID and image, followed by [`LAST_MAPS`] at the exit.
 pub const MAPS_PREFIX: &str = "maps-";
 
-/// Number in the name of the file with the mappings of a process that exits.
+/// Number in the name of the file that lists the memory mappings at the exit of a process.
 pub const LAST_MAPS: u32 = 1;
 
-/// Last line of a file of mappings. A file without it is incomplete.
+/// Last line of a file that lists memory mappings. A file without this line is incomplete.
 pub const MAPS_END: &str = "end\n";
 
-/// Bytes of a ring: room for 15 copies of the largest size, or for hundreds of usual ones.
+/// Size of a ring in bytes. It has room for 15 copies of the largest size, or for hundreds of usual
+/// copies.
 pub const BYTES: u64 = 1 << 20;
 
 /// Maximum number of bytes of a stack that are copied. The stack of a C program with 128 frames
@@ -41,7 +42,7 @@ pub struct Header {
     /// [`seal`] of the header's place if the copy is complete. [`skip`] of the place if there is no
     /// copy, and the next header is at the beginning of the ring.
     pub seal: AtomicU64,
-    /// Bytes from this header to the next.
+    /// Number of bytes from this header to the next.
     pub room: AtomicU64,
     /// Number of bytes of the stack that follow this header.
     pub length: AtomicU64,
@@ -85,8 +86,9 @@ impl StackRing {
     /// Returns the header at a place.
     pub fn header(&self, place: u64) -> &Header {
         let word = place % BYTES / 8;
-        // SAFETY: places and the ring's length are multiples of a header's size, so the header lies
-        // in `words` and is aligned like it. Both consist of atomics.
+        // SAFETY: `words` follows two `Line`s, so it is aligned to 128 bytes. Places and the ring's
+        // length are multiples of a header's size, so the header lies in `words` and is aligned.
+        // Both consist of atomics.
         unsafe { &*self.words.as_ptr().add(word as usize).cast::<Header>() }
     }
 

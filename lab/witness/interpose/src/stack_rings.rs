@@ -29,8 +29,8 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     Some(unsafe { &*(known as *const StackRing) })
 }
 
-/// Writes the mappings of a process that is about to end, if it has recorded a stack. Libraries may
-/// have been loaded since its first stack.
+/// Writes the list of this process's memory mappings to a file before the process ends, if it has
+/// recorded a stack. Libraries may have been loaded since the first stack.
 pub fn end() {
     let has_stacks = own().is_some_and(|own| own.mapped.load(Ordering::Relaxed) != 0);
     if !has_stacks || is_sandboxed() {
@@ -40,7 +40,7 @@ pub fn end() {
     write_maps(&Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS));
 }
 
-/// Writes the mappings of this process into a new file.
+/// Writes the list of this process's memory mappings into a new file.
 fn write_maps(name: &Name) {
     folder::write_new(name.bytes(), |write| {
         read_maps(&mut *write);

@@ -40,7 +40,7 @@ pub struct Thread {
     /// Number of recorded calls before the next one that is timed.
     pub until_timed: Cell<u32>,
     /// Whether a child of vfork runs as this thread and has entered a sandbox. The child uses the
-    /// memory of its parent, whose thread is suspended meanwhile.
+    /// memory of its parent, whose thread is suspended until the child ends or executes a program.
     pub has_sandboxed_child: Cell<bool>,
     /// State of the random numbers that choose timed calls; 0 in a new thread.
     pub timing_seed: Cell<u64>,

@@ -166,8 +166,8 @@ fn note(span: &Span) {
     note_processor_time(timing);
 }
 
-/// Records the processor time of the process now and then, because it may end without calling
-/// [`end_process`].
+/// Records the processor time of the process now and then, because the process may end without
+/// calling [`end_process`].
 fn note_processor_time(timing: &Timing) {
     /// Minimum time between two readings, as a multiple of [`control::interrupted`]: about 2 ms.
     const PERIOD: u64 = 5;
@@ -186,8 +186,8 @@ fn note_processor_time(timing: &Timing) {
 }
 
 fn add(sum: &AtomicU64, more: u64) {
-    // Relaxed: the sums publish no other memory. Additions are atomic, because a signal handler may
-    // be timed as well.
+    // Relaxed: a reader of a sum relies on no other memory that this thread has written. Additions
+    // are atomic, because a signal handler may be timed as well.
     sum.fetch_add(more, Ordering::Relaxed);
 }
 
@@ -246,7 +246,7 @@ impl LargeClock {
 
 /// Runs `record`. Counts the time of the call, which began at `began` and has returned, and the
 /// time of `record`. `record` records the call, and returns the address of the large block that the
-/// call made; 0 if it made none.
+/// call made; 0 if it made none. Remembers that block.
 pub fn end_large(began: u64, size: u64, record: impl FnOnce() -> usize) {
     let Some(clock) = LargeClock::for_size(size) else {
         return;
@@ -347,7 +347,7 @@ fn note_large(clock: LargeClock, span: &Span) {
 /// Records the processor time of the process at the beginning of its program. An executed program
 /// begins with the processor time of the program before it.
 pub fn begin_process(processor_time: u64) {
-    // Relaxed: no other thread of the process runs.
+    // Relaxed: no other thread of the process runs yet.
     BEGAN.store(processor_time, Ordering::Relaxed);
 }
 
@@ -362,7 +362,8 @@ pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())
     {
-        // Relaxed: the word publishes no other memory.
+        // Relaxed: a reader of the processor time relies on no other memory that this thread has
+        // written.
         timing
             .processor_time
             .store(kernel::processor_time(), Ordering::Relaxed);

@@ -39,8 +39,8 @@ unsafe extern "C" fn ptrace(
         0,
         0,
     ];
-    // SAFETY: the arguments come from the caller, and `word` has room for a word that the kernel
-    // stores.
+    // SAFETY: the program passes arguments that are valid for its request, and `word` has room for
+    // a word that the kernel stores.
     let done = unsafe { kernel::call(number::PTRACE, arguments) };
     // SAFETY: every thread has an errno.
     let errno = unsafe { system::__errno_location() };

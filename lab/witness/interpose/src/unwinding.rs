@@ -36,7 +36,8 @@ pub unsafe extern "C" fn personality(
     if let Some(call) = unsafe { failed_call(actions, context) } {
         // SAFETY: `call.slot` is the address of a static slot, plus `TIMED` in a timed call, or
         // plus twice that in a call for a large block. So `after` is that slot's `after`,
-        // `timed_after` or `large_after`. A function that makes blocks has all three.
+        // `timed_after` or `large_after`. A function that makes blocks has all three. The latter
+        // two expect a `TimedCall`, which begins with its `Call`.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);

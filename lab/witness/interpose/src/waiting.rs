@@ -88,8 +88,8 @@ fn pause() {
 fn collector_has_ended(control: &Control) -> bool {
     let namespace = control.namespace.load(Ordering::Relaxed);
     if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
-        // The collector's process ID is not valid in this namespace. If the collector has ended,
-        // its beat stops, which `silent` counts.
+        // The collector's process ID may not be valid in this namespace. If the collector has
+        // ended, its beat stops, which `silent` counts.
         return false;
     }
     !is_sandboxed() && kernel::lacks_process(control.collector.load(Ordering::Relaxed))

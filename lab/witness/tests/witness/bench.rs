@@ -70,7 +70,8 @@ impl Bench {
         self.compile("g++", "cc", name, source, flags)
     }
 
-    /// Compiles an allocator that defines the usual C functions, but no C++ operators.
+    /// Compiles an allocator that defines the usual C functions, but no C++ operators. Returns an
+    /// entrant that preloads it.
     pub fn bump(&self) -> Entrant {
         self.c(
             "bump.so",

@@ -1,10 +1,11 @@
-//! Tests of the counting library: its counts of calls and bytes, and the errno that it keeps.
+//! Tests of the counting library: its counts of calls and bytes, also after abrupt ends and in
+//! forked children, whether it sees calls to `operator new`, and the errno that it keeps.
 
 use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, Entrant, Proof};
 
-/// Returns a program's calls or bytes per round, which `of` reads from its proof. Each program here
-/// takes its number of rounds as an argument. The difference of two runs excludes the C library's
+/// Returns a program's calls or bytes per round, which `of` reads from its proof. `program` takes
+/// its number of rounds as an argument. The difference of two runs excludes the C library's
 /// allocations at the start.
 fn per_round(bench: &Bench, entrant: &Entrant, program: &str, of: fn(&Proof) -> u64) -> f64 {
     let counted = |rounds: &str| of(&bench.run(entrant, &[program, rounds]).proof) as f64;

@@ -1,5 +1,5 @@
 //! Tests that runs end as expected, and that no process remains: after timeouts, interrupts,
-//! signals, an exec by a thread, killed parents and concurrent starts.
+//! dropped sessions, signals, an exec by a thread, killed parents and concurrent starts.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn alive(pid: i32) -> bool {
         .any(|line| line.starts_with("State:") && !line.contains("zombie"))
 }
 
-/// Returns whether a process was started with this program name and first argument.
+/// Returns whether a process runs whose command line consists of this program name and argument.
 fn runs(program: &str, argument: &str) -> bool {
     let wanted = format!("{program}\0{argument}\0");
     let processes = std::fs::read_dir("/proc").expect("/proc is there");
