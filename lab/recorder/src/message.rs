@@ -31,8 +31,8 @@ pub(crate) struct Birth {
 pub(crate) enum Message {
     /// A program begins. All events of its parent from before the fork were sent.
     Begin(Birth),
-    /// A program has created a ring, in the file `path`. The rings of a program are numbered from
-    /// 0.
+    /// A program has created a ring, in the file `path`. The rings of a program are numbered from 0
+    /// in the order of these messages.
     Ring { image: u64, path: PathBuf },
     /// Entries of a ring.
     Entries {

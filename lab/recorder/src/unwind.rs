@@ -24,9 +24,9 @@ use crate::stacks::Stacks;
 /// code.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Maximum number of readings of the mappings for one stack: first those that the process itself
-/// wrote, then its current ones. A process that compiles code may have new mappings at every
-/// reading.
+/// Maximum number of readings of the mappings for one stack. The first stack may need two: the list
+/// that the process saved, and then the current mappings. A process that compiles code may have new
+/// mappings at every reading, so the number must be limited.
 const READINGS: usize = 2;
 
 /// Sources of the mappings of a process whose stacks are recorded.
@@ -43,7 +43,7 @@ struct Origin {
     present_maps: fn(u32) -> Option<String>,
 }
 
-/// State that the stacks of all processes share.
+/// State that the unwinders of all processes share.
 pub(crate) struct Unwindings {
     folder: PathBuf,
     library: PathBuf,
@@ -265,7 +265,8 @@ impl Unwinding {
         }
         let running = self.origin.pid.and_then(self.origin.present_maps);
         let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
-        // Mappings that the process has written itself certainly belong to this program.
+        // Prefer a list that the process saved itself, because that list certainly belongs to this
+        // program.
         let own = match (self.text.is_empty(), running.is_some()) {
             (true, _) => written_maps(&self.origin.maps),
             (false, false) => written_maps(&self.origin.last_maps),
@@ -293,8 +294,8 @@ impl Unwinding {
         true
     }
 
-    /// Returns whether `text` belongs to the same program, in which the recording library is mapped
-    /// at an unchanged address.
+    /// Returns whether `text` belongs to the same program as the present mappings. It does if the
+    /// recording library is mapped at an unchanged address.
     fn is_of_same_program(&self, text: &str) -> bool {
         let library = self.origin.library.to_string_lossy();
         let line = |text: &str| {
