@@ -59,7 +59,7 @@ impl Hasher for Spread {
 
     fn write_u64(&mut self, number: u64) {
         let product = (self.0 ^ number).wrapping_mul(RATIO);
-        // The map uses the low bits, which a product mixes least.
+        // The map chooses buckets by the low bits, which a product mixes least.
         self.0 = product ^ product >> 32;
     }
 }

@@ -1,5 +1,6 @@
-//! Tests replays, most of them at every speed: each block is freed once, after it was made; the
-//! right blocks are live at the end; and no replay hangs.
+//! Tests replays, most of them at every speed. Each block is freed at most once, after it was made;
+//! the right blocks are live at the end; and no replay hangs. Some tests also limit the slots, the
+//! memory or the time that a replay uses.
 
 mod damage;
 mod grown;

@@ -1,5 +1,5 @@
-//! Tests that failing programs are shortened to the calls on which the failure depends, and that a
-//! program in memory is written as the trace from which it was read.
+//! Tests that failing programs are shortened to the calls on which the failure depends, that an
+//! error ends the search, and that writing a program that was read from a trace keeps its calls.
 
 use std::fs::File;
 
