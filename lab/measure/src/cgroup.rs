@@ -67,7 +67,8 @@ impl Cgroup {
         }
     }
 
-    /// Returns the anonymous memory of all processes in the group and its subgroups.
+    /// Returns the anonymous memory of all processes in the group and its subgroups; `None` if it
+    /// cannot be read.
     pub(crate) fn anonymous(&self) -> Option<Bytes> {
         let key = match self.version {
             Version::One => "total_rss",
