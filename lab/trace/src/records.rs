@@ -157,7 +157,7 @@ pub struct LargeCalls {
 }
 
 impl TimedCalls {
-    /// Minimum number of timed calls that an interval requires.
+    /// Minimum number of timed calls from which the time in the allocator is estimated.
     pub const FEWEST: u64 = 30;
 }
 
@@ -288,8 +288,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Returns the time of the record; `None` if it describes the whole trace, or if its time is
-    /// unknown.
+    /// Returns the time of the record; `None` for kinds of record without one.
     #[must_use]
     pub fn time(&self) -> Option<Time> {
         match self {
@@ -305,8 +304,7 @@ impl Record {
         }
     }
 
-    /// Returns a mutable reference to the [`time`](Self::time); `None` for kinds of record without
-    /// one.
+    /// Returns a mutable reference to the [`time`](Self::time) of the record, if it has one.
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),

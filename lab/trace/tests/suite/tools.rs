@@ -1,4 +1,4 @@
-//! Tests that summarize, cut, merge and export traces.
+//! Tests of the functions that summarize, cut, merge and export traces.
 
 use heapdrome_trace::{
     Beginning, Chunk, Ending, Foreign, Operation, Process, Reader, Record, Recording, Step,
