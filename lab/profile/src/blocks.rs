@@ -1,4 +1,4 @@
-//! Keeps the live blocks of a process.
+//! A live block, and a hash table for blocks and stacks.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

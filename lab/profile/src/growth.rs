@@ -40,8 +40,8 @@ pub struct Suspect {
     pub stack: u32,
     /// Growth of the stack's live bytes, in bytes per second.
     pub per_second: f64,
-    /// Interval of `per_second`. The intervals of all stacks of a process are simultaneous, with
-    /// 95% confidence.
+    /// Confidence interval of `per_second`. The intervals of all stacks of a process are
+    /// simultaneous, with 95% confidence.
     pub interval: [f64; 2],
     /// Live blocks of the stack at the end.
     pub left: Amount,

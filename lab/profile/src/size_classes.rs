@@ -168,7 +168,7 @@ fn rpmalloc(size: u64, alignment: u64) -> u64 {
     }
 }
 
-/// Largest block of rpmalloc that shares a span.
+/// Size in bytes of rpmalloc's largest blocks that share a span.
 const MEDIUM: u64 = 1024 + 512 * 61;
 
 fn rpmalloc_class(size: u64) -> u64 {

@@ -48,7 +48,7 @@ pub enum Untimed {
     /// The trace has no processor time of any process: it was cut from another trace, or cut off,
     /// or its processes ended before their processor time was read.
     NoProcessorTime,
-    /// Fewer calls were timed than an interval needs.
+    /// Fewer calls were timed than an estimate needs.
     Few {
         /// Number of timed calls, without those for large blocks.
         timed: u64,
