@@ -37,7 +37,7 @@ pub struct Profile {
     pub symbols: Symbols,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
-    /// Sums and bounds over all processes.
+    /// Sums and bounds of the figures of all processes.
     pub all: All,
 }
 

@@ -22,8 +22,8 @@ pub struct Allocator {
 /// Number of [`ALLOCATORS`].
 pub const COUNT: usize = 6;
 
-/// Maximum size. A larger request counts as a request of this size, because no address space has
-/// room for it.
+/// Maximum size of a request in bytes. A larger request counts as a request of this size, because
+/// no address space has room for it.
 pub const LARGEST_SIZE: u64 = 1 << 47;
 
 /// The allocators whose size classes are known.

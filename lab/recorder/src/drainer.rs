@@ -114,8 +114,8 @@ impl Drainer {
         }
     }
 
-    /// Copies all rings once if the backlog has room, and checks the processes if a check is due.
-    /// Returns the pause before the next round.
+    /// Copies at most one lap of each ring if the backlog has room, and checks the processes if a
+    /// check is due. Returns the pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
         // Relaxed: the beat publishes no other memory.

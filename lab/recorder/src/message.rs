@@ -1,4 +1,5 @@
-//! Messages from the drainer to the worker, which handles them in their order.
+//! Messages from the drainer to the worker, which handles them in the order in which they were
+//! sent.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ pub(super) enum Call {
     AlignedAlloc,
 }
 
-/// Minimum alignment of posix_memalign.
+/// Minimum alignment of posix_memalign in bytes.
 const POINTER: u64 = size_of::<usize>() as u64;
 
 /// Size of a page in bytes, for recordings that do not contain it.

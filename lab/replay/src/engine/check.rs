@@ -22,7 +22,7 @@ const WORD: usize = size_of::<u64>();
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
-/// Maximum alignment that malloc guarantees.
+/// Maximum alignment in bytes that malloc guarantees.
 const GUARANTEED: usize = 16;
 
 /// Returns the offset and the length, in bytes, of each word that is filled in a block of `size`

@@ -209,8 +209,8 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
-/// operation, or null at the end. Ends the process if the word frees a block that an earlier call
-/// failed to make.
+/// operation, or null at the end of the thread. Ends the process if the word frees a block that an
+/// earlier call failed to make.
 ///
 /// # Safety
 /// The conditions of [`run`] hold, and the operation begins at `at`.

@@ -43,8 +43,8 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     receiver.recv_timeout(LONGEST).expect("the replay ends")
 }
 
-/// Replays a program at every speed, and compares the live blocks at the end. Returns the number of
-/// slots at each speed.
+/// Replays a program at every speed, and compares the live blocks at the end of the replay with
+/// those of the program. Returns the number of slots at each speed.
 ///
 /// The first 16 slots hold no blocks.
 fn check(make: impl Fn() -> Program) -> [u32; 3] {
