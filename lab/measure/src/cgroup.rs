@@ -15,7 +15,7 @@ use heapdrome_system::group::{self, Group, Version};
 use crate::launcher::CgroupFiles;
 use crate::tree;
 
-/// Prefix of the names of all groups that heapdrome creates.
+/// Prefix of the names of groups for memory runs.
 const PREFIX: &str = "heapdrome-";
 /// Minimum age of a group that [`remove_leftovers`] removes.
 const FRESH: Duration = Duration::from_secs(60);
@@ -123,8 +123,8 @@ fn is_old(entry: &fs::DirEntry) -> bool {
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= FRESH))
 }
 
-/// Returns the owner that a group's name contains, as process id and start time; `None` if
-/// heapdrome did not create the group.
+/// Returns the owner that a group's name contains, as process id and start time; `None` if the
+/// group was not created for a memory run.
 fn owner_of(name: &str) -> Option<(libc::pid_t, u64)> {
     let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some((pid.parse().ok()?, started.parse().ok()?))

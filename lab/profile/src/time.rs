@@ -43,7 +43,7 @@ pub struct TimeInAllocator {
 /// Reason why the share of processor time in the allocator is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Untimed {
-    /// The trace has a sample of blocks, for which no calls are timed.
+    /// The trace has only a sample of the blocks. No calls are timed in such a recording.
     Sampled,
     /// The trace has no processor time of any process: it was cut from another trace, or cut off,
     /// or its processes ended before their processor time was read.

@@ -90,7 +90,8 @@ pub struct Resident {
     pub bytes: u64,
 }
 
-/// End of a program in a process: the process ended, or executed another program.
+/// End of a program in a process: the process ended, executed another program, or is no longer
+/// recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     /// The number of the process in the trace.
@@ -275,7 +276,8 @@ pub enum Record {
     Thread(Thread),
     /// Memory of a process.
     Resident(Resident),
-    /// A process ended; no operation of it follows.
+    /// A process ended, executed another program, or is no longer recorded. No operation of it
+    /// follows.
     Finish(Finish),
     /// A process was not recorded.
     Bypass(Bypass),
