@@ -133,7 +133,7 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
 #[derive(Default)]
 struct Pass {
     sampling: Sampling,
-    /// Parameters of the sample of blocks with a stack.
+    /// Parameters of the sample of blocks with a stack; `None` if no stacks were recorded.
     with_stack: Option<Sampling>,
     code: Code,
     running: BTreeMap<u32, Reading>,

@@ -22,7 +22,7 @@ pub(super) enum Halt {
     Hangup,
     /// Some processes survive SIGKILL. The text contains their names.
     Immortal(String),
-    /// The kernel refuses a required operation, described in words.
+    /// The kernel refuses a required operation. The text describes the refusal.
     Unable(String),
 }
 
