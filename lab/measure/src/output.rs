@@ -40,7 +40,6 @@ pub(crate) struct Pattern {
     expression: Regex,
 }
 
-/// Compiles the patterns of `metrics`.
 pub(crate) fn patterns(metrics: &[Metric]) -> Result<Vec<Pattern>, MeasureError> {
     let parsed = metrics
         .iter()

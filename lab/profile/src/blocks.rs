@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A live block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Live {
     /// Bytes that were requested.

@@ -116,7 +116,6 @@ impl Counts {
         function
     }
 
-    /// Adds the counts of another process.
     pub(crate) fn add(&mut self, other: &Self) {
         if self.functions.len() < other.functions.len() {
             self.functions

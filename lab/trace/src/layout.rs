@@ -84,14 +84,12 @@ pub(crate) fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<(Architecture, u
     Ok((architecture, found))
 }
 
-/// Kind of a chunk's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Records,
     Operations,
 }
 
-/// The header of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkHeader {
     pub kind: Kind,

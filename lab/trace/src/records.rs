@@ -274,7 +274,7 @@ pub enum Record {
     Process(Process),
     /// A thread begins; its operations follow.
     Thread(Thread),
-    /// Memory of a process.
+    /// Resident memory of a process at one time.
     Resident(Resident),
     /// A process ended, executed another program, or is no longer recorded. No operation of it
     /// follows.

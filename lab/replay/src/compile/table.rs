@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash map whose keys are numbers.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Numbering of names from 0, in the order of their first appearance. A name is any number, such as

@@ -26,7 +26,6 @@ pub(super) struct Call {
     pub what: What,
 }
 
-/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Make {
