@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-/// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// Number of the block in the trace; `None` if the process inherited the block.
@@ -99,7 +98,6 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// Returns the number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.live
     }

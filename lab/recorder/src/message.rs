@@ -27,7 +27,6 @@ pub(crate) struct Birth {
     pub server: String,
 }
 
-/// A message from the drainer to the worker.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A program begins. All events of its parent from before the fork were sent.

@@ -213,7 +213,7 @@ fn yield_to_others() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
 }
 
-/// Result of the collector's work.
+/// Totals of the drainer and the worker, and the worker's time after the recording's end.
 struct Outcome {
     counts: Counts,
     written: Written,

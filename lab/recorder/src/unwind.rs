@@ -33,13 +33,14 @@ const READINGS: usize = 2;
 struct Origin {
     /// ID of the process, if it is in the recorder's PID namespace.
     pid: Option<u32>,
-    /// File to which the process wrote its mappings at its first stack.
+    /// File to which the process wrote a list of its mappings at its first stack.
     maps: PathBuf,
-    /// File to which the process wrote its mappings when it exited. Missing if it was killed.
+    /// File to which the process wrote a list of its mappings when it exited. Missing if it was
+    /// killed.
     last_maps: PathBuf,
     /// Path of the recording library, whose frames are removed from stacks.
     library: PathBuf,
-    /// Reads the current mappings of a running process.
+    /// Function that reads the current mappings of a running process.
     present_maps: fn(u32) -> Option<String>,
 }
 

@@ -54,7 +54,7 @@ struct Thread {
     learnt: u64,
 }
 
-/// Collector of a survey, step by step.
+/// State of the survey, which takes the steps one by one.
 pub(super) struct Surveyor {
     survey: Survey,
     speed: Speed,
