@@ -386,7 +386,8 @@ impl Drainer {
         Ok(self.messages.send(message)?)
     }
 
-    /// Returns whether any process is still recorded.
+    /// Returns whether any process is still recorded. A process in another PID namespace counts
+    /// only if it has written entries within [`SILENCE`].
     pub(crate) fn is_recording(&self) -> bool {
         self.recorded
             .values()

@@ -259,7 +259,8 @@ impl Unwinding {
         }
     }
 
-    /// Reads the mappings of the process, and returns whether there was new code.
+    /// Reads the mappings of the process, and returns whether there was new code. Reads nothing
+    /// within [`FRESH`] after a reading that found no new code.
     fn read_mappings(&mut self) -> bool {
         if self.quiet.is_some_and(|since| since.elapsed() < FRESH) {
             return false;
