@@ -1,5 +1,4 @@
-//! Control groups that heapdrome creates, one for each memory run, to read the memory of a process
-//! tree.
+//! Control groups of memory runs, one for each run, to read the memory of a process tree.
 //!
 //! Only anonymous memory is read. A group's own peak (`memory.peak`, `memory.max_usage_in_bytes`)
 //! includes the page cache, so a program that reads a file of 500 MB would seem to need that

@@ -29,7 +29,8 @@ fn operations(script: &Script) -> Vec<(u32, Operation)> {
     operations
 }
 
-/// Shortens a program. `rule` returns whether a program with these operations fails.
+/// Shortens a program. `rule` returns whether a program with these operations fails. Returns the
+/// shortened program and the number of programs that were tried.
 fn shortened(script: Script, rule: fn(&[(u32, Operation)]) -> bool) -> (Script, u64) {
     let mut fails = |script: &Script| Ok::<_, ()>(rule(&operations(script)));
     assert!(fails(&script) == Ok(true), "the whole fails");
