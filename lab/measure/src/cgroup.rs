@@ -1,5 +1,4 @@
-//! Control groups that heapdrome creates, one for each memory run, to read the memory of a process
-//! tree.
+//! Control groups of memory runs, one for each run, to read the memory of a process tree.
 //!
 //! Only anonymous memory is read. A group's own peak (`memory.peak`, `memory.max_usage_in_bytes`)
 //! includes the page cache, so a program that reads a file of 500 MB would seem to need that
@@ -15,7 +14,7 @@ use heapdrome_system::group::{self, Group, Version};
 use crate::launcher::CgroupFiles;
 use crate::tree;
 
-/// Prefix of the names of all groups that heapdrome creates.
+/// Prefix of the names of groups for memory runs.
 const PREFIX: &str = "heapdrome-";
 /// Minimum age of a group that [`remove_leftovers`] removes.
 const FRESH: Duration = Duration::from_secs(60);
@@ -67,7 +66,8 @@ impl Cgroup {
         }
     }
 
-    /// Returns the anonymous memory of all processes in the group and its subgroups.
+    /// Returns the anonymous memory of all processes in the group and its subgroups; `None` if it
+    /// cannot be read.
     pub(crate) fn anonymous(&self) -> Option<Bytes> {
         let key = match self.version {
             Version::One => "total_rss",
@@ -122,8 +122,8 @@ fn is_old(entry: &fs::DirEntry) -> bool {
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= FRESH))
 }
 
-/// Returns the owner that a group's name contains, as process id and start time; `None` if
-/// heapdrome did not create the group.
+/// Returns the owner that a group's name contains, as process id and start time; `None` if the
+/// group was not created for a memory run.
 fn owner_of(name: &str) -> Option<(libc::pid_t, u64)> {
     let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some((pid.parse().ok()?, started.parse().ok()?))

@@ -54,7 +54,7 @@ pub enum MeasureError {
         command: String,
         /// Way in which the command ended.
         ending: Ending,
-        /// Last lines of its standard error.
+        /// Last lines of the command's standard error.
         stderr_tail: String,
     },
     /// The launcher cannot be started, has ended unexpectedly, or cannot do its work.

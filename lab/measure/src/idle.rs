@@ -21,7 +21,6 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Reads the activity of these processes.
     pub(crate) fn of(processes: &[Process]) -> Self {
         let mut activity = Self::default();
         for process in processes {

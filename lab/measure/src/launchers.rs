@@ -54,7 +54,8 @@ pub(crate) struct Finished {
 
 /// Launchers of a plan's commands, with the resources that they need.
 pub(crate) struct Launchers {
-    /// Launcher of the measured command or server only. All its descendants are the measured tree.
+    /// Launcher of the measured command or server. While it runs, all descendants of this launcher
+    /// are the measured tree.
     pub(crate) measured: Launcher,
     /// Launcher of all other commands. Processes that they leave running, such as a daemon of
     /// `--setup`, live until the race ends.

@@ -25,7 +25,8 @@ pub(crate) struct Files {
 }
 
 impl Needs {
-    /// Derives the needs that follow from `plan` alone. [`Needs::find`] looks up files and folders.
+    /// Derives the needs that follow from `plan` and from this process's environment.
+    /// [`Needs::find`] looks up files and folders.
     pub(crate) fn of(plan: &Plan) -> Result<Self, MeasureError> {
         Ok(Self {
             base: base_environment(plan),

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::MeasureError;
 
-/// Maximum number of lines kept from the standard error of a failed run.
+/// Maximum number of lines kept from the standard error of a failed command.
 const TAIL_LINES: usize = 10;
-/// Maximum number of bytes kept from the standard error of a failed run.
+/// Maximum number of bytes kept from the standard error of a failed command.
 const TAIL_BYTES: u64 = 4096;
 
 /// Returns the last lines of a file; empty if it cannot be read.
@@ -40,7 +40,6 @@ pub(crate) struct Pattern {
     expression: Regex,
 }
 
-/// Compiles the patterns of `metrics`.
 pub(crate) fn patterns(metrics: &[Metric]) -> Result<Vec<Pattern>, MeasureError> {
     let parsed = metrics
         .iter()

@@ -12,7 +12,7 @@ use heapdrome_system::kernel::keyed;
 
 use crate::tree::Process;
 
-/// Default time between two readings.
+/// Default time between two readings of a tree's memory.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
 /// Divisor of the elapsed time. At the beginning, the next reading is due after `elapsed / EARLY`,
 /// so that a short run has some readings, too.

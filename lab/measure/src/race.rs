@@ -206,7 +206,8 @@ impl Race {
         &self.launchers.needs.base
     }
 
-    /// Returns the successful runs in order. Failed runs are in [`Race::failures`].
+    /// Returns the successful runs in the order in which they ended. Failed runs are in
+    /// [`Race::failures`].
     pub fn runs(&self) -> &[Run] {
         &self.state.runs
     }
@@ -227,7 +228,7 @@ impl Race {
         &self.state.memory_runs
     }
 
-    /// Returns the entrants that left the race, in order.
+    /// Returns the entrants that left the race, in the order of their failures.
     pub fn failures(&self) -> &[Failure] {
         &self.state.failures
     }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::MeasureError;
 
-/// Output files of commands. Each run empties them, and dropping this value removes them.
+/// Output files of commands. Each run empties those that it writes, and dropping this value removes
+/// all of them.
 pub(crate) struct Scratch {
     folder: PathBuf,
     /// Whether [`Scratch::make`] was called. Only then are the files and the folder removed on

@@ -22,7 +22,6 @@ enum Readiness {
     Late,
 }
 
-/// Result of the load.
 enum Load {
     Ended(Box<Outcome>),
     /// The server ended before its load did.

@@ -2,8 +2,8 @@
 
 use heapdrome_schema::Bytes;
 
-/// Readings in order. When there are too many, each pair of neighbours is replaced by the higher
-/// one. So a run of any length fits, and the highest reading is kept.
+/// Readings in the order of time. When there are too many, each pair of neighbours is replaced by
+/// the higher one. So a run of any length fits, and the highest reading is kept.
 pub(crate) struct Timeline<T> {
     /// Maximum number of readings in a finished timeline.
     most: usize,

@@ -6,7 +6,6 @@ use std::fs;
 use heapdrome_schema::Bytes;
 use heapdrome_system::kernel::keyed;
 
-/// Returns the id of this process.
 pub(crate) fn own_pid() -> libc::pid_t {
     libc::pid_t::try_from(std::process::id()).unwrap_or(0)
 }

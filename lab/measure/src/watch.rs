@@ -22,7 +22,6 @@ const MOST_SAMPLES: usize = 500;
 /// Maximum number of samples of the memory's parts in a finished timeline.
 const MOST_PARTS: usize = 100;
 
-/// A process tree that is being watched.
 pub(crate) struct Watch {
     /// Process id of the launcher, whose descendants are measured.
     root: libc::pid_t,

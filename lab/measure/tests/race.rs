@@ -1,5 +1,5 @@
-//! Tests the rounds of a race: environment, output, failures, time limits, changed libraries, and
-//! commands such as `--prepare`.
+//! Tests the runs of a race: environment, output, failures, time limits, pinning, changed
+//! libraries, left-over processes, trials, and commands such as `--prepare`.
 
 mod common;
 

@@ -1,9 +1,8 @@
-//! Keeps the live blocks of a process.
+//! A live block, and a hash table for blocks and stacks.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A live block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Live {
     /// Bytes that were requested.

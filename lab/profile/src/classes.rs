@@ -15,7 +15,7 @@ pub struct Class {
     pub made: Amount,
     /// Blocks that were live when their process had the most live bytes.
     pub at_peak: Amount,
-    /// Blocks that were live at the end.
+    /// Blocks that were live when their process ended.
     pub left: Amount,
 }
 

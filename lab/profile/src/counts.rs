@@ -57,7 +57,8 @@ pub struct Counts {
     pub inherited_left: Amount,
     /// Blocks that were inherited by fork and freed.
     pub inherited_freed: Amount,
-    /// Number of frees of blocks that were made before the recording began.
+    /// Number of frees of blocks that the trace does not contain and that were not inherited, such
+    /// as blocks made before the recording began.
     pub foreign_frees: u64,
     /// Number of frees of a null pointer.
     pub null_frees: u64,
@@ -115,7 +116,6 @@ impl Counts {
         function
     }
 
-    /// Adds the counts of another process.
     pub(crate) fn add(&mut self, other: &Self) {
         if self.functions.len() < other.functions.len() {
             self.functions

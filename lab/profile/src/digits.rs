@@ -33,7 +33,6 @@ impl Digits {
         self.0[place].add(block);
     }
 
-    /// Adds another histogram.
     pub(crate) fn add(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), Amount::default());

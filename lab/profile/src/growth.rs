@@ -40,10 +40,10 @@ pub struct Suspect {
     pub stack: u32,
     /// Growth of the stack's live bytes, in bytes per second.
     pub per_second: f64,
-    /// Interval of `per_second`. The intervals of all stacks of a process are simultaneous, with
-    /// 95% confidence.
+    /// Confidence interval of `per_second`. The intervals of all stacks of a process are
+    /// simultaneous, with 95% confidence.
     pub interval: [f64; 2],
-    /// Live blocks of the stack at the end.
+    /// Live blocks of the stack when the process ended.
     pub left: Amount,
 }
 
@@ -146,7 +146,7 @@ impl Series {
 pub(crate) struct Candidate<'a> {
     pub stack: u32,
     pub series: &'a Series,
-    /// Variance of the stack's live bytes at the end; 0 if they are exact.
+    /// Variance of the stack's live bytes when the process ended; 0 if they are exact.
     pub variance: f64,
 }
 

@@ -145,7 +145,6 @@ impl Reading {
         *most = Some(most.unwrap_or(0).max(resident.bytes));
     }
 
-    /// Sets the number of the next block.
     pub(crate) fn next_block(&mut self, number: u64) {
         self.next_block = number;
     }

@@ -37,7 +37,7 @@ pub struct Profile {
     pub symbols: Symbols,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
-    /// Sums and bounds over all processes.
+    /// Sums and bounds of the figures of all processes.
     pub all: All,
 }
 
@@ -133,7 +133,7 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
 #[derive(Default)]
 struct Pass {
     sampling: Sampling,
-    /// Parameters of the sample of blocks with a stack.
+    /// Parameters of the sample of blocks with a stack; `None` if no stacks were recorded.
     with_stack: Option<Sampling>,
     code: Code,
     running: BTreeMap<u32, Reading>,

@@ -30,7 +30,6 @@ impl Resizes {
         self.longest = self.longest.max(length);
     }
 
-    /// Adds the resizes of another process.
     pub(crate) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.grown += other.grown;

@@ -22,8 +22,8 @@ pub struct Allocator {
 /// Number of [`ALLOCATORS`].
 pub const COUNT: usize = 6;
 
-/// Maximum size. A larger request counts as a request of this size, because no address space has
-/// room for it.
+/// Maximum size of a request in bytes. A larger request counts as a request of this size, because
+/// no address space has room for it.
 pub const LARGEST_SIZE: u64 = 1 << 47;
 
 /// The allocators whose size classes are known.
@@ -168,7 +168,7 @@ fn rpmalloc(size: u64, alignment: u64) -> u64 {
     }
 }
 
-/// Largest block of rpmalloc that shares a span.
+/// Size in bytes of rpmalloc's largest blocks that share a span.
 const MEDIUM: u64 = 1024 + 512 * 61;
 
 fn rpmalloc_class(size: u64) -> u64 {

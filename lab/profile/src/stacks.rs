@@ -32,7 +32,7 @@ pub struct StackUse {
     /// Blocks that were freed by the next call of the thread that made them, except resized ones;
     /// none in a sampled trace.
     pub temporary: Amount,
-    /// Blocks that were live at the end.
+    /// Blocks that were live when their process ended.
     pub left: Amount,
 }
 

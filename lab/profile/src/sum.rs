@@ -45,7 +45,7 @@ pub struct All {
     pub timeline: Timeline,
 }
 
-/// Sums over the processes that have finished so far.
+/// Sums of the figures of the processes that have finished so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sum {
     all: All,

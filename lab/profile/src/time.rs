@@ -43,12 +43,12 @@ pub struct TimeInAllocator {
 /// Reason why the share of processor time in the allocator is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Untimed {
-    /// The trace has a sample of blocks, for which no calls are timed.
+    /// The trace has only a sample of the blocks. No calls are timed in such a recording.
     Sampled,
     /// The trace has no processor time of any process: it was cut from another trace, or cut off,
     /// or its processes ended before their processor time was read.
     NoProcessorTime,
-    /// Fewer calls were timed than an interval needs.
+    /// Fewer calls were timed than an estimate needs.
     Few {
         /// Number of timed calls, without those for large blocks.
         timed: u64,
@@ -117,8 +117,8 @@ impl Profile {
     }
 }
 
-/// Sums over processes. Each call has the same probability of being timed, except those for large
-/// blocks, so one mean serves for all processes.
+/// Sums of call times over processes. Each call has the same probability of being timed, except
+/// those for large blocks, so one mean serves for all processes.
 #[derive(Clone, Default)]
 struct Sums {
     /// Number of calls, including those for large blocks.
@@ -129,7 +129,7 @@ struct Sums {
     processor: f64,
 }
 
-/// Sums over the sampled calls.
+/// Number and times of the timed calls in the sample.
 #[derive(Clone, Default)]
 struct Sampled {
     timed: u64,
@@ -144,7 +144,7 @@ struct Moments {
     squares: f64,
 }
 
-/// Sums over the calls for large blocks.
+/// Number and times of the calls for large blocks.
 #[derive(Clone, Default)]
 struct Large {
     calls: u64,

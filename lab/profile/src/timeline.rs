@@ -9,9 +9,9 @@ const FINEST: u32 = 12;
 /// A quantity during the time of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// Maximum during the point.
+    /// Maximum of the quantity during the point.
     pub most: u64,
-    /// Amount at the end of the point.
+    /// Value of the quantity at the end of the point.
     pub last: u64,
 }
 

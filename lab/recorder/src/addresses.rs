@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-/// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// Number of the block in the trace; `None` if the process inherited the block.
@@ -42,7 +41,7 @@ const LOW_BITS: u32 = u64::BITS - ADDRESS_BITS;
 const NUMBER_BITS: u32 = 48;
 /// Block number that marks an inherited block.
 const INHERITED: u64 = (1 << NUMBER_BITS) - 1;
-/// Value of a slot's size that stands for a size in [`Addresses::large`].
+/// Value of a slot's size field if the actual size is in [`Addresses::large`].
 const LARGE: u64 = u32::MAX as u64;
 
 /// Number of lowest bits of an address that are zero for most blocks.
@@ -99,7 +98,6 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// Returns the number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.live
     }
@@ -123,7 +121,7 @@ impl Addresses {
         child
     }
 
-    /// Adds a block, and returns the block previously recorded at this address.
+    /// Adds a block, and returns the block previously recorded at this address. Ignores address 0.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
         if address == 0 {

@@ -46,8 +46,8 @@ impl Backlog {
         }))
     }
 
-    /// Returns whether the backlog is full. Its limit is raised to the minimum that `rings` rings
-    /// need.
+    /// Returns whether the backlog is full. A limit below the minimum that `rings` rings need is
+    /// replaced by that minimum.
     pub(crate) fn is_full(&self, rings: usize) -> bool {
         let limit = self.0.limit.max(rings as u64 * LAPS * LAP_BYTES);
         // Relaxed: the number publishes no other memory; a channel transfers the batches.

@@ -20,7 +20,7 @@ pub(crate) struct Delivery<'a> {
     messages: &'a Sender<Message>,
     image: u64,
     ring: usize,
-    /// Error if the worker had ended before one of the batches was sent.
+    /// `Err` if the worker had ended before one of the batches was sent.
     pub result: Result<(), WorkerEnded>,
 }
 

@@ -53,7 +53,7 @@ struct Recorded {
     /// Processor time of the process when it had ended, in nanoseconds, if heapdrome is its parent.
     ended: Option<u64>,
     peak_resident: u64,
-    /// Mappings of the process as they were last sent to the worker.
+    /// Text of the process's `/proc/PID/maps` that was last sent to the worker; empty if none was.
     maps: String,
 }
 
@@ -114,8 +114,8 @@ impl Drainer {
         }
     }
 
-    /// Copies all rings once if the backlog has room, and checks the processes if a check is due.
-    /// Returns the pause before the next round.
+    /// Copies at most one lap of each ring if the backlog has room, and checks the processes if a
+    /// check is due. Returns the pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
         // Relaxed: the beat publishes no other memory.
@@ -201,7 +201,7 @@ impl Drainer {
         let before = self.recorded.iter().find(|(_, it)| is_before(it));
         if let Some((&identity, _)) = before {
             // If the new process was forked, the earlier one has ended, and its process id was
-            // reused. Otherwise the earlier one has executed another program.
+            // reused. Otherwise assume that the earlier one has executed another program.
             let executed = (ring.parent == 0).then_some(ring.began);
             self.finish(identity, executed)?;
         }
@@ -242,8 +242,8 @@ impl Drainer {
         Ok(())
     }
 
-    /// Finishes the recordings of processes that have ended, samples the resident memory of the
-    /// others, and looks for unrecorded processes.
+    /// Finishes the recordings of processes that have ended, samples the resident memory and the
+    /// mappings of the others, and looks for unrecorded processes.
     fn look(&mut self) -> Result<(), WorkerEnded> {
         let mut ended = Vec::new();
         // Relaxed: the word was written before the command was started.
@@ -284,7 +284,7 @@ impl Drainer {
         self.look_at_strangers()
     }
 
-    /// Reads the processor time of a process that has ended and is about to be reaped.
+    /// Records the processor time of a process that has ended and is about to be reaped.
     pub(crate) fn note_end(&mut self, pid: u32) -> Result<(), WorkerEnded> {
         self.discover()?;
         let is_it = |it: &&mut Recorded| it.is_known_here && it.pid == pid;
@@ -343,8 +343,8 @@ impl Drainer {
             }
             let seen = self.strangers.entry(pid).or_default();
             *seen += 1;
-            // Check each process once, when it is seen for the second time. Before, it may not have
-            // executed its command yet.
+            // Check each process once, when it is seen for the second time. Before that, it may not
+            // have executed its command yet.
             if *seen != 2 {
                 continue;
             }
@@ -386,7 +386,8 @@ impl Drainer {
         Ok(self.messages.send(message)?)
     }
 
-    /// Returns whether any process is still recorded.
+    /// Returns whether any process is still recorded. A process in another PID namespace counts
+    /// only if it has written entries within [`SILENCE`].
     pub(crate) fn is_recording(&self) -> bool {
         self.recorded
             .values()

@@ -32,7 +32,8 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes an entry. Returns `None` for an entry that only completes the next one.
+    /// Decodes an entry. Returns `None` for an entry that only supplies the stamp or the size of
+    /// the next one.
     #[inline]
     pub(crate) fn event(&mut self, raw: Raw) -> Option<Event> {
         let (address, code) = (raw.address(), raw.code());

@@ -51,7 +51,7 @@ impl Forks {
         }
     }
 
-    /// Records a freed block.
+    /// Records a freed block if a remembered fork may need it.
     #[inline]
     pub(crate) fn freed(&mut self, address: u64, block: Block) {
         if self.forks.is_empty() {

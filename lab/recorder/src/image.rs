@@ -107,7 +107,7 @@ impl Image {
         result
     }
 
-    /// Unwinds all complete copies of stacks in the rings of `streams`.
+    /// Unwinds complete copies of stacks in the rings of `streams`, at most one lap of each ring.
     fn unwind<W: Write>(
         &mut self,
         streams: &mut [Stream],

@@ -12,7 +12,8 @@ const VARIANTS: usize = 8;
 
 /// An unwound stack, with the memory contents on which the unwinding depended.
 pub(crate) struct Unwound {
-    /// Addresses that the unwinder read, and the words there; `None` if they were not copied.
+    /// Addresses that the unwinder read, each with the word there; `None` if the word was not
+    /// copied.
     pub reads: Vec<(u64, Option<u64>)>,
     pub stack: u32,
 }

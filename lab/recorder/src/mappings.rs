@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileName {
     pub path: PathBuf,
-    /// Device and number of the file, as the kernel writes them.
+    /// Device and inode number of the file, as the kernel writes them.
     pub identity: String,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Mapping {
     pub file: Option<FileName>,
 }
 
-/// Returns the mappings of code in `text`, by ascending address.
+/// Returns the mappings of code in `text`, in the order of its lines.
 pub(crate) fn parse(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }

@@ -1,4 +1,5 @@
-//! Messages from the drainer to the worker, which handles them in their order.
+//! Messages from the drainer to the worker, which handles them in the order in which they were
+//! sent.
 
 use std::path::PathBuf;
 
@@ -26,13 +27,12 @@ pub(crate) struct Birth {
     pub server: String,
 }
 
-/// A message from the drainer to the worker.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A program begins. All events of its parent from before the fork were sent.
     Begin(Birth),
-    /// A program has created a ring, in the file `path`. The rings of a program are numbered from
-    /// 0.
+    /// A program has created a ring, in the file `path`. The rings of a program are numbered from 0
+    /// in the order of these messages.
     Ring { image: u64, path: PathBuf },
     /// Entries of a ring.
     Entries {

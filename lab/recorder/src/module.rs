@@ -11,7 +11,7 @@ use object::{Object, ObjectSection, ObjectSegment, ReadCache, SegmentFlags};
 
 use crate::mappings::{FileName, Mapping};
 
-/// The bytes of a section, shared by all processes.
+/// The bytes of a section, shared by the unwinders of all processes.
 pub(crate) type Bytes = Arc<[u8]>;
 
 /// A file of code.
@@ -32,9 +32,9 @@ struct Segment {
 }
 
 impl CodeFile {
-    /// Reads a file that a process has mapped. Returns `None` if the file no longer exists or is
-    /// not an ELF file. `pid` is the id of the process if it is valid here. With it, the file is
-    /// looked up in the process's own root folder first.
+    /// Reads a file that a process has mapped. Returns `None` if the file cannot be opened, was
+    /// replaced, or is not an ELF file. `pid` is the id of the process if it is valid here. With
+    /// it, the file is looked up in the process's own root folder first.
     pub(crate) fn read(name: &FileName, pid: Option<u32>) -> Option<Self> {
         let file = open(name, pid)?;
         let cache = ReadCache::new(file);
@@ -76,7 +76,7 @@ impl CodeFile {
         Some(mapping.start.wrapping_sub(address))
     }
 
-    /// Describes a mapping of this file to the unwinder.
+    /// Returns a description of a mapping of this file for the unwinder.
     pub(crate) fn module(&self, mapping: &Mapping, bias: u64) -> Module<Bytes> {
         let name = self.name.path.to_string_lossy().into_owned();
         Module::new(name, mapping.start..mapping.end, bias, self.unwind.clone())

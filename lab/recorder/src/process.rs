@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Resource usage of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// Bytes of anonymous memory that are resident.
@@ -26,8 +25,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Returns whether a process exists and has not ended. The system shows a process whose first
-/// thread has ended as a zombie. The process still lives if it has other threads.
+/// Returns whether a process exists and has not ended. The system shows a process as a zombie once
+/// its first thread has ended, although the process lives on if it has other threads.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| {
         let threads = fields.get(17).and_then(|threads| threads.parse().ok());

@@ -35,7 +35,7 @@ const BACKLOG: u64 = 512 << 20;
 /// quotient.
 const BACKLOG_PART: u64 = 4;
 
-/// Minimum nanoseconds of a timed call that counts as interrupted.
+/// Minimum duration, in nanoseconds, of a timed call that counts as interrupted.
 const INTERRUPTED: u64 = 400_000;
 
 /// Nice value of the worker while the command runs. Entries that the worker has not handled yet
@@ -213,7 +213,7 @@ fn yield_to_others() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
 }
 
-/// Result of the collector's work.
+/// Totals of the drainer and the worker, and the worker's time after the recording's end.
 struct Outcome {
     counts: Counts,
     written: Written,
@@ -367,13 +367,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns the id of a process that has ended and was not reaped yet.
+    /// Returns the id of a process that has ended and was not reaped yet. Updates `is_empty`.
     fn ended(&mut self) -> Option<u32> {
         // SAFETY: every field is an integer or a pointer, and zero is valid for both.
         let mut state: libc::siginfo_t = unsafe { std::mem::zeroed() };
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: `state` has room for the result. All children of this process belong to the
-        // command: heapdrome starts no other while it records.
+        // SAFETY: `state` has room for the result. The call reaps no child, because of `WNOWAIT`.
         self.is_empty = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut state, options) } != 0;
         // SAFETY: the field is an integer. `waitid` sets it, or leaves it zero.
         let pid = unsafe { state.si_pid() }.unsigned_abs();

@@ -96,7 +96,6 @@ impl Source {
         &self.ring
     }
 
-    /// Returns the path of the ring's file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -20,7 +20,7 @@ const HOLE: Duration = Duration::from_secs(1);
 /// Size of a word of the stack in bytes.
 pub(crate) const WORD: u64 = 8;
 
-/// Registers of the caller of an allocation function, and the top of its stack.
+/// Registers of the caller of an allocation function, and the copied words of its stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Snapshot<'a> {
     pub return_address: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    /// Returns a snapshot of which no word of the stack was copied.
+    /// Returns a snapshot without any copied word of the stack.
     #[cfg(test)]
     pub(crate) fn without_stack(return_address: u64) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl Snapshots {
         Ok(0)
     }
 
-    /// Returns how full the ring was when it was drained last.
+    /// Returns the fullness of the ring at its latest drain.
     pub(crate) fn fullness(&self) -> Fullness {
         Fullness::of(self.drained, BYTES)
     }

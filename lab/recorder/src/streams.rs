@@ -59,7 +59,6 @@ impl Stream {
         }
     }
 
-    /// Returns the next event.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Event> {
         self.next

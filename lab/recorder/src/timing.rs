@@ -26,7 +26,7 @@ fn latest<'a>(times: impl Iterator<Item = &'a AtomicU64>) -> Option<u64> {
 }
 
 /// Returns the sums over the rings of a program whose recording has ended; `None` if no call was
-/// timed, and none was for a large block.
+/// timed or interrupted, and no large block was requested.
 pub(crate) fn of_rings<'a>(
     rings: impl Iterator<Item = &'a Timing> + Clone,
     clock: Clock,

@@ -24,26 +24,27 @@ use crate::stacks::Stacks;
 /// code.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Maximum number of readings of the mappings for one stack: first those that the process itself
-/// wrote, then its current ones. A process that compiles code may have new mappings at every
-/// reading.
+/// Maximum number of readings of the mappings for one stack. The first stack may need two: the list
+/// that the process saved, and then the current mappings. A process that compiles code may have new
+/// mappings at every reading, so the number must be limited.
 const READINGS: usize = 2;
 
 /// Sources of the mappings of a process whose stacks are recorded.
 struct Origin {
     /// ID of the process, if it is in the recorder's PID namespace.
     pid: Option<u32>,
-    /// File to which the process wrote its mappings at its first stack.
+    /// File to which the process wrote a list of its mappings at its first stack.
     maps: PathBuf,
-    /// File to which the process wrote its mappings when it exited. Missing if it was killed.
+    /// File to which the process wrote a list of its mappings when it exited. Missing if it was
+    /// killed.
     last_maps: PathBuf,
     /// Path of the recording library, whose frames are removed from stacks.
     library: PathBuf,
-    /// Reads the current mappings of a running process.
+    /// Function that reads the current mappings of a running process.
     present_maps: fn(u32) -> Option<String>,
 }
 
-/// State that the stacks of all processes share.
+/// State that the unwinders of all processes share.
 pub(crate) struct Unwindings {
     folder: PathBuf,
     library: PathBuf,
@@ -258,14 +259,16 @@ impl Unwinding {
         }
     }
 
-    /// Reads the mappings of the process, and returns whether there was new code.
+    /// Reads the mappings of the process, and returns whether there was new code. Reads nothing
+    /// within [`FRESH`] after a reading that found no new code.
     fn read_mappings(&mut self) -> bool {
         if self.quiet.is_some_and(|since| since.elapsed() < FRESH) {
             return false;
         }
         let running = self.origin.pid.and_then(self.origin.present_maps);
         let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
-        // Mappings that the process has written itself certainly belong to this program.
+        // Prefer a list that the process saved itself, because that list certainly belongs to this
+        // program.
         let own = match (self.text.is_empty(), running.is_some()) {
             (true, _) => written_maps(&self.origin.maps),
             (false, false) => written_maps(&self.origin.last_maps),
@@ -293,8 +296,8 @@ impl Unwinding {
         true
     }
 
-    /// Returns whether `text` belongs to the same program, in which the recording library is mapped
-    /// at an unchanged address.
+    /// Returns whether `text` belongs to the same program as the present mappings. It does if the
+    /// recording library is mapped at an unchanged address.
     fn is_of_same_program(&self, text: &str) -> bool {
         let library = self.origin.library.to_string_lossy();
         let line = |text: &str| {

@@ -13,8 +13,8 @@ use crate::options::Touch;
 /// Name of the companion's executable.
 pub const NAME: &str = "heapdrome-replay";
 
-/// Figures that a replay reports in addition to those of every workload, and whether a higher value
-/// is better.
+/// Names of the figures that a replay reports in addition to those of every workload. Each name
+/// comes with whether a higher value is better.
 pub const FIGURES: [(&str, bool); 7] = [
     ("ns_per_operation", false),
     ("growth_bytes", false),
@@ -38,7 +38,8 @@ const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|a
 /// Main function of the companion: `heapdrome-replay PROGRAM [--touch HOW]`.
 ///
 /// Prints the [`WorkloadReport`] as one line of JSON and returns 0. On failure, prints one line on
-/// standard error. The exit status is then 1 if the allocator failed, and 2 if anything else did.
+/// standard error. The exit status is then 1 if the allocator failed, and 2 for every other
+/// failure.
 pub fn main() -> ExitCode {
     let line = report(&companion::words());
     let printed = line.and_then(|line| {

@@ -1,8 +1,9 @@
 //! Replays traces: compiles a process of a trace into a program of allocation calls, and runs the
 //! program with real threads under the allocator that serves this process.
 //!
-//! heapdrome itself uses [`compile`]. Its companion `heapdrome-replay` uses [`main`]; while a
-//! program runs there, only the replay's calls reach the allocator under test.
+//! heapdrome itself uses [`compile`]. Its companion `heapdrome-replay` uses [`main`]. While a
+//! program runs there, only its calls reach the allocator under test, and the C library's requests
+//! of memory for threads.
 
 mod companion;
 mod compile;

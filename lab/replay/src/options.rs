@@ -12,8 +12,8 @@ pub enum Touch {
     /// Writes the first word of the block. Writes nothing after a resize, unless the old size was
     /// 0.
     First,
-    /// Writes a word in each page of the block. After a resize that grows a block ahead of need,
-    /// omits the pages at the end that a program is expected to leave unused.
+    /// Writes a word in each page of the block. If the last resize of a block grows it ahead of
+    /// need, omits the pages at the end that a program is expected to leave unused.
     #[default]
     Pages,
     /// Writes all bytes of the block.

@@ -36,7 +36,7 @@ pub struct Header {
     /// Number of recorded calls that are omitted, because they failed or freed a block that the
     /// trace does not contain.
     pub left_out: u64,
-    /// Number of live blocks at the end.
+    /// Number of live blocks at the end of the program.
     pub live: u64,
     /// Floor of the memory use: maximum sum of the requested sizes of live blocks, in the recorded
     /// order.

@@ -82,7 +82,7 @@ impl Kind {
         Self::Resize,
     ];
 
-    /// Returns the kind of a negative word; `None` if the word is a free.
+    /// Returns the kind of a negative word; `None` if the word frees a block.
     pub(crate) fn of(word: u64) -> Option<Self> {
         Self::ALL.get((word as u32 ^ MAX_SLOTS) as usize).copied()
     }

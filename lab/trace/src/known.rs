@@ -12,7 +12,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Counts a record, after checking its number and its references.
+    /// Checks and counts a module or a stack. Accepts every other record.
     pub(crate) fn add(&mut self, record: &Record) -> Result<(), Damage> {
         match record {
             Record::Module(module) => count(&mut self.modules, module.module),

@@ -20,8 +20,8 @@ pub(crate) const CHUNK_HEADER_BYTES: usize = 24;
 /// Maximum number of bytes of a chunk's decompressed content, and so of the reader's buffer for it.
 pub(crate) const MAX_CONTENT: usize = 4 << 20;
 
-/// Maximum length in a chunk's header. Larger than [`MAX_CONTENT`], because content that does not
-/// shrink is longer in the file.
+/// Maximum of each length in a chunk's header, in bytes. Larger than [`MAX_CONTENT`], because
+/// content that does not shrink is longer in the file.
 pub(crate) const MAX_LENGTH: usize = MAX_CONTENT + MAX_CONTENT / 8;
 
 /// The processor architecture of a recorded program.
@@ -84,14 +84,12 @@ pub(crate) fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<(Architecture, u
     Ok((architecture, found))
 }
 
-/// Kind of a chunk's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Records,
     Operations,
 }
 
-/// The header of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkHeader {
     pub kind: Kind,

@@ -70,8 +70,8 @@ pub enum Operation {
         /// The function that was called.
         function: u8,
     },
-    /// The call freed a block that this trace does not contain: one made before the recording
-    /// began, or one that a forked process inherited.
+    /// The call freed a block that this trace does not contain, such as one made before the
+    /// recording began or one that a forked process inherited.
     FreeForeign {
         /// The function that was called.
         function: u8,

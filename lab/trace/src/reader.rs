@@ -120,8 +120,8 @@ fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> 
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning of a trace. Reads `source` in large pieces, so no buffered reader is
-    /// needed.
+    /// Reads the beginning of a trace. Reads the content of each chunk of `source` in one piece, so
+    /// no buffered reader is needed.
     ///
     /// # Errors
     /// Returns an error if reading fails, or if the source is no trace, has a newer version, is

@@ -90,7 +90,8 @@ pub struct Resident {
     pub bytes: u64,
 }
 
-/// End of a program in a process: the process ended, or executed another program.
+/// End of a program in a process: the process ended, executed another program, or is no longer
+/// recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finish {
     /// The number of the process in the trace.
@@ -157,7 +158,7 @@ pub struct LargeCalls {
 }
 
 impl TimedCalls {
-    /// Minimum number of timed calls that an interval requires.
+    /// Minimum number of timed calls from which the time in the allocator is estimated.
     pub const FEWEST: u64 = 30;
 }
 
@@ -273,9 +274,10 @@ pub enum Record {
     Process(Process),
     /// A thread begins; its operations follow.
     Thread(Thread),
-    /// Memory of a process.
+    /// Resident memory of a process at one time.
     Resident(Resident),
-    /// A process ended; no operation of it follows.
+    /// A process ended, executed another program, or is no longer recorded. No operation of it
+    /// follows.
     Finish(Finish),
     /// A process was not recorded.
     Bypass(Bypass),
@@ -288,8 +290,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Returns the time of the record; `None` if it describes the whole trace, or if its time is
-    /// unknown.
+    /// Returns the time of the record; `None` for kinds of record without one.
     #[must_use]
     pub fn time(&self) -> Option<Time> {
         match self {
@@ -305,8 +306,7 @@ impl Record {
         }
     }
 
-    /// Returns a mutable reference to the [`time`](Self::time); `None` for kinds of record without
-    /// one.
+    /// Returns a mutable reference to the [`time`](Self::time) of the record, if it has one.
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),

@@ -21,9 +21,10 @@ pub struct ProcessSummary {
     pub operations: u64,
     /// Number of blocks that the process made.
     pub blocks: u64,
-    /// Number of blocks that the process made and had not freed at its end.
+    /// Number of blocks that the process made and had not freed at its last operation in the trace.
     pub live_blocks: u64,
-    /// Requested bytes of the blocks that the process made and had not freed at its end.
+    /// Requested bytes of the blocks that the process made and had not freed at its last operation
+    /// in the trace.
     pub live_bytes: u64,
     /// Maximum of requested live bytes, including inherited blocks.
     pub peak_live_bytes: u64,

@@ -15,7 +15,7 @@ use crate::records::{Frame, Record, Recording, Totals};
 /// Size of encoded operations, in bytes, at which a chunk is written.
 const CHUNK_CONTENT: usize = 256 << 10;
 
-/// Size of encoded records, in bytes, at which a chunk is written.
+/// Estimated size of the added records, in bytes, at which a chunk is written.
 const RECORDS_CONTENT: usize = 64 << 10;
 
 /// Compression level of zstd: its fastest standard level. A trace of CPython handling JSON is a

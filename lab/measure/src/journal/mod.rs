@@ -58,14 +58,14 @@ pub enum JournalError {
         /// Path of the journal.
         path: PathBuf,
     },
-    /// A complete line cannot be parsed.
+    /// A complete line cannot be parsed, or the first line is not the plan.
     #[error("{path} is damaged at line {line} ({reason}); start a new race")]
     Damaged {
         /// Path of the journal.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// Error that the parser returned.
+        /// Error that the parser returned, or description of another fault.
         reason: String,
     },
     /// The journal was written by a newer heapdrome.

@@ -215,8 +215,8 @@ impl Process {
         }
     }
 
-    /// Returns the error for a failed launcher. Its reason is the launcher's exit status, or
-    /// `reason` if the launcher has not ended.
+    /// Returns the error for a failed launcher. Its reason is the launcher's exit status or fatal
+    /// signal, or `reason` if the launcher has not ended.
     fn misbehaved(&mut self, reason: &str) -> MeasureError {
         // The launcher closes its socket a moment before its process ends.
         std::thread::sleep(Duration::from_millis(20));

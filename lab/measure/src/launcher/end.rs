@@ -22,7 +22,7 @@ pub(super) enum Halt {
     Hangup,
     /// Some processes survive SIGKILL. The text contains their names.
     Immortal(String),
-    /// The kernel refuses a required operation, described in words.
+    /// The kernel refuses a required operation. The text describes the refusal.
     Unable(String),
 }
 
@@ -141,7 +141,8 @@ impl Running {
         Ok(())
     }
 
-    /// Stops all processes that outlived the awaited process, and returns their names.
+    /// Stops the descendants that outlived the awaited process, except earlier ones, and returns
+    /// their names.
     pub(super) fn sweep(&mut self) -> Result<Vec<String>, Halt> {
         if self.reap() {
             return Ok(Vec::new());

@@ -159,7 +159,7 @@ pub(crate) enum Reply {
     Refused(Refusal),
     /// These processes survived SIGKILL.
     Immortal(String),
-    /// The kernel refuses a required operation, described in words.
+    /// The kernel refuses a required operation. The text describes the refusal.
     Unable(String),
 }
 

@@ -1,4 +1,4 @@
-//! The small process that starts all measured commands.
+//! The small process that starts the commands of a race.
 //!
 //! A forked child inherits the peak resident size of its parent, even if it then executes another
 //! program. So the measurer must be small, but heapdrome is not. Therefore heapdrome starts itself

@@ -12,7 +12,6 @@ use rustix::thread::{self, CpuSet};
 
 use super::message::Usage;
 
-/// A child that has ended.
 pub(super) struct Reaped {
     pub(super) pid: libc::pid_t,
     pub(super) ending: Ending,

@@ -32,7 +32,7 @@ pub fn with_stacks(sample_bytes: u64, stack_bytes: u64) -> Trace {
     trace
 }
 
-/// Returns a step of the only thread of process 0.
+/// Returns a step of thread 0.
 pub fn step(time: u64, operation: heapdrome_trace::Operation, stack: Option<u32>) -> Step {
     Step {
         thread: 0,

@@ -26,7 +26,6 @@ impl<T> Default for Blocks<T> {
 }
 
 impl<T> Blocks<T> {
-    /// Returns the number of live blocks.
     pub(super) fn len(&self) -> usize {
         self.count
     }

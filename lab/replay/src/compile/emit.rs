@@ -50,7 +50,8 @@ const AHEAD: [u64; 2] = [3, 2];
 /// average half of them. A program that grows an array only slightly knows the needed size, and
 /// fills the whole block.
 fn written(before: u64, size: u64) -> u64 {
-    // Products of 64-bit sizes and small factors fit into 128 bits, and lose no remainder.
+    // Multiply in 128 bits: the products cannot overflow, and, unlike a quotient, lose no
+    // remainder.
     let [new, old] = [size, before].map(u128::from);
     let is_ahead = before > 0 && new * u128::from(AHEAD[1]) >= old * u128::from(AHEAD[0]);
     match is_ahead {

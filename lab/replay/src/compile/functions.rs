@@ -12,7 +12,7 @@ pub(super) enum Call {
     AlignedAlloc,
 }
 
-/// Minimum alignment of posix_memalign.
+/// Minimum alignment of posix_memalign in bytes.
 const POINTER: u64 = size_of::<usize>() as u64;
 
 /// Size of a page in bytes, for recordings that do not contain it.
@@ -43,7 +43,7 @@ pub(super) fn resolved(call: Call, size: u64, alignment: u64) -> (Call, u32) {
         Call::Aligned(least) => least,
         _ => POINTER,
     };
-    // Some allocators round an alignment up to a power of two.
+    // Some allocators accept other alignments, and round them up to a power of two.
     let alignment = alignment.max(least).min(1 << 62).next_power_of_two();
     let call = match call {
         // The C standard lets an allocator refuse a size that is not a multiple of the alignment.

@@ -36,7 +36,7 @@ pub enum CompileError {
     NoProcess {
         /// Number of the requested process.
         asked: u32,
-        /// List of the existing processes.
+        /// List of the numbers of the processes that have operations.
         known: String,
     },
     /// The trace is a sample of its program's calls, with one block for this number of requested

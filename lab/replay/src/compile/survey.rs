@@ -54,7 +54,7 @@ struct Thread {
     learnt: u64,
 }
 
-/// Collector of a survey, step by step.
+/// State of the survey, which takes the steps one by one.
 pub(super) struct Surveyor {
     survey: Survey,
     speed: Speed,
@@ -136,8 +136,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Records that `thread` waits until `other` has done `step`, and adds the knowledge that
-    /// `other` had at that step to that of `thread`.
+    /// Records that `thread` waits until `other` has done `step`. If possible, also adds the
+    /// knowledge that `other` had at that step to that of `thread`.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = &self.threads[other as usize];
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it

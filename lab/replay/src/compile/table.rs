@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash map whose keys are numbers.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Numbering of names from 0, in the order of their first appearance. A name is any number, such as
@@ -59,7 +58,7 @@ impl Hasher for Spread {
 
     fn write_u64(&mut self, number: u64) {
         let product = (self.0 ^ number).wrapping_mul(RATIO);
-        // The map uses the low bits, which a product mixes least.
+        // The map chooses buckets by the low bits, which a product mixes least.
         self.0 = product ^ product >> 32;
     }
 }

@@ -1,6 +1,7 @@
-//! Pattern that fills blocks, and is compared before they are freed, after they were resized, and
-//! at the end of the replay. The comparison detects an allocator that returns overlapping blocks,
-//! or loses the content of a block.
+//! Checks of blocks: their alignment, the zeros of calloc, and a pattern. The pattern fills blocks,
+//! and is compared before they are freed, after they were resized, and at the end of the replay.
+//! The comparison detects an allocator that returns overlapping blocks, or loses the content of a
+//! block.
 
 use super::stop::{ALLOCATOR, stop};
 
@@ -16,11 +17,12 @@ const APART: usize = 512;
 /// Bytes of a word of the pattern.
 const WORD: usize = size_of::<u64>();
 
-/// Odd numbers that spread slots (`RATIO`) and places (`OTHER`) over the pattern.
+/// Odd factors of a slot (`RATIO`) and of an offset in a block (`OTHER`), so that different slots
+/// and offsets have different patterns.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
-/// Maximum alignment that malloc guarantees.
+/// Maximum alignment in bytes that malloc guarantees.
 const GUARANTEED: usize = 16;
 
 /// Returns the offset and the length, in bytes, of each word that is filled in a block of `size`

@@ -1,4 +1,4 @@
-//! Measures time in a paced replay, and sleeps.
+//! Clock of a replay, until whose times the threads of a paced replay sleep.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

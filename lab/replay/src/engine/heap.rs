@@ -9,7 +9,7 @@ pub trait Heap: Sync {
     /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;
 
-    /// Allocates as calloc does for one element.
+    /// Allocates as calloc does for one element of `size` bytes.
     fn calloc(&self, size: usize) -> *mut u8;
 
     /// Allocates as posix_memalign does.

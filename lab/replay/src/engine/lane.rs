@@ -1,4 +1,4 @@
-//! Starts and joins the threads of a replay.
+//! The engine's records of the threads of a replay, which it starts and joins.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

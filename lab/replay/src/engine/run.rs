@@ -40,9 +40,10 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     macro_rules! group {
         ($($place:literal $free:literal)*) => {{
             $(
-                // SAFETY: each earlier operation of the group took one word, so this word is the
-                // first of an operation of this thread. `frees` has read its highest bit, which is
-                // `$free`. `slots` and `end` are the addresses that `short` requires.
+                // SAFETY: the conditions of `run` hold. Each earlier operation of the group took
+                // one word, so this word is the first of an operation of this thread. `frees` has
+                // read its highest bit, which is `$free`. `slots` and `end` are the addresses that
+                // `short` requires.
                 let done = unsafe {
                     let word = next.add($place).read();
                     short::<H, TOUCH, $free>(replay, [slots, end], word)
@@ -209,8 +210,8 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
-/// operation, or null at the end. Ends the process if the word frees a block that an earlier call
-/// failed to make.
+/// operation, or null at the end of the thread. Ends the process if the word frees a block that an
+/// earlier call failed to make.
 ///
 /// # Safety
 /// The conditions of [`run`] hold, and the operation begins at `at`.
@@ -227,8 +228,9 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
     let Some(kind) = Kind::of(word) else {
         was_out_of_memory();
     };
-    // SAFETY: `compile` wrote the fields of the operation. Every lane, slot and piece that they
-    // name exists. Only the first thread starts and joins threads, and it does so once for each.
+    // SAFETY: the conditions of `run` hold, so `compile` wrote the fields of the operation. Every
+    // lane, slot and piece that they name exists. Only the first thread starts and joins threads.
+    // It does so once for each, before the replay ends.
     unsafe {
         match kind {
             Kind::End => return ptr::null(),
@@ -306,9 +308,9 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         false => size,
     };
     match TOUCH == Touch::Check as u8 {
-        // SAFETY: the call of this kind returned the block, which is null or has `size` bytes. A
-        // resized block had `kept` bytes before. The slot is within the tables, only this thread
-        // uses it, and this replay checks contents.
+        // SAFETY: the call of this kind returned the block, which is null or has `size` bytes that
+        // no other thread knows. A resized block had `kept` bytes before. The slot is within the
+        // tables, only this thread uses it, and this replay checks contents.
         true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
         false => made::<TOUCH>(block, kept, end),
     }

@@ -69,7 +69,8 @@ mod tests {
         #[repr(align(4096))]
         struct Pages([u8; 4 * PAGE]);
         let mut pages = Box::new(Pages([0; 4 * PAGE]));
-        // SAFETY: the block lies within the pages, which nothing else uses.
+        // SAFETY: the pages have room for `end` bytes after the first 64, and nothing else uses the
+        // pages.
         unsafe { touch::<TOUCH>(pages.0.as_mut_ptr().add(64), begin, end) };
         let bytes = pages.0[64..].iter().enumerate();
         bytes

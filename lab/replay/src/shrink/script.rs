@@ -26,7 +26,6 @@ pub(super) struct Call {
     pub what: What,
 }
 
-/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Make {
@@ -124,8 +123,8 @@ impl Script {
     /// calls and frees of unknown blocks are omitted, as in every replay.
     ///
     /// # Errors
-    /// Returns an error if the trace cannot be read, is a sample, has no such process or too many
-    /// operations, or if `go_on` returned false.
+    /// Returns an error if the trace cannot be read, is damaged, is a sample, has no such process
+    /// or too many operations, or if `go_on` returned false.
     pub fn read(
         trace: &File,
         process: Option<u32>,

@@ -41,8 +41,8 @@ impl Heap for Counted {
         let before = *self.size.lock().expect("no thread panicked");
         let new = self.malloc(size);
         // SAFETY: the program resizes its only block, which has `before` bytes, came from `Libc`,
-        // and is not used again. The new block has `size` bytes; a request of this test does not
-        // fail.
+        // and is not used again. The new block has `size` bytes, because no request of this test
+        // fails. Both blocks are live, so they do not overlap.
         unsafe {
             new.copy_from_nonoverlapping(block, before.min(size));
             Libc.free(block);

@@ -1,5 +1,6 @@
-//! Tests replays, most of them at every speed: each block is freed once, after it was made; the
-//! right blocks are live at the end; and no replay hangs.
+//! Tests replays, most of them at every speed. Each block is freed at most once, after it was made;
+//! the right blocks are live at the end; and no replay hangs. Some tests also limit the slots, the
+//! memory or the time that a replay uses.
 
 mod damage;
 mod grown;
@@ -42,8 +43,8 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     receiver.recv_timeout(LONGEST).expect("the replay ends")
 }
 
-/// Replays a program at every speed, and compares the live blocks at the end. Returns the number of
-/// slots at each speed.
+/// Replays a program at every speed, and compares the live blocks at the end of the replay with
+/// those of the program. Returns the number of slots at each speed.
 ///
 /// The first 16 slots hold no blocks.
 fn check(make: impl Fn() -> Program) -> [u32; 3] {

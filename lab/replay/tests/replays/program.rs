@@ -1,4 +1,4 @@
-//! Programs of many threads with blocks of different sizes.
+//! Builds traces of programs whose threads make, resize and free blocks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub fn recording() -> Recording {
     }
 }
 
-/// A program that is made step by step.
+/// A program whose trace is written step by step.
 pub struct Program {
     random: ChaCha8Rng,
     writer: Writer<File>,
@@ -75,7 +75,7 @@ impl Program {
         self.writer.operation(0, step).expect("a step");
     }
 
-    /// Adds a call that makes a block of a unique size.
+    /// Adds a call that makes a block of a unique size. Returns the block's number.
     pub fn make(&mut self, thread: u32) -> u64 {
         let function = [0, 0, 0, 3, 4, 5, 6][self.number(7) as usize];
         let alignment = match function {

@@ -1,5 +1,5 @@
-//! Tests that failing programs are shortened to the calls on which the failure depends, and that a
-//! program in memory is written as the trace from which it was read.
+//! Tests that failing programs are shortened to the calls on which the failure depends, that an
+//! error ends the search, and that writing a program that was read from a trace keeps its calls.
 
 use std::fs::File;
 
@@ -29,7 +29,8 @@ fn operations(script: &Script) -> Vec<(u32, Operation)> {
     operations
 }
 
-/// Shortens a program. `rule` returns whether a program with these operations fails.
+/// Shortens a program. `rule` returns whether a program with these operations fails. Returns the
+/// shortened program and the number of programs that were tried.
 fn shortened(script: Script, rule: fn(&[(u32, Operation)]) -> bool) -> (Script, u64) {
     let mut fails = |script: &Script| Ok::<_, ()>(rule(&operations(script)));
     assert!(fails(&script) == Ok(true), "the whole fails");

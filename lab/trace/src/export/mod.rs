@@ -62,7 +62,6 @@ trait Format {
     fn name(&mut self, number: u64, size: u64) -> u64;
     /// Records that a block is freed, so that another block may get its name.
     fn freed(&mut self, _block: Block) {}
-    /// Writes a call.
     fn call(&mut self, thread: u32, function: &str, call: &Call) -> std::io::Result<()>;
     /// Writes the end of the export. `live` contains the blocks that were never freed.
     fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()>;

@@ -1,4 +1,4 @@
-//! Tests that read and write traces through the crate's public functions.
+//! Tests of reading and writing traces through the crate's public functions.
 
 mod format;
 mod python;

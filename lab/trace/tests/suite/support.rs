@@ -1,4 +1,4 @@
-//! Generates traces for the tests.
+//! Generates traces for the tests, and reads chunks without the crate's own reader.
 
 use heapdrome_trace::{
     Beginning, Finish, Frame, Module, Operation, Process, Record, Recording, Stack, Step, Time,

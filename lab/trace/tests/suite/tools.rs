@@ -1,4 +1,4 @@
-//! Tests that summarize, cut, merge and export traces.
+//! Tests of the functions that summarize, cut, merge and export traces.
 
 use heapdrome_trace::{
     Beginning, Chunk, Ending, Foreign, Operation, Process, Reader, Record, Recording, Step,
@@ -69,7 +69,7 @@ fn part(trace: &[u8], from: u64, to: u64) -> Vec<u8> {
     cut(&mut reader(trace), Time(from), Time(to), Vec::new()).expect("a whole trace")
 }
 
-/// Returns the live blocks and bytes at the end, over all processes.
+/// Returns the numbers of live blocks and live bytes of all processes at the end of the trace.
 fn live(summary: &Summary) -> (u64, u128) {
     let all = summary.processes.values();
     (
