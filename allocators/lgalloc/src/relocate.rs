@@ -174,7 +174,8 @@ mod tests {
     /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7 and later).
     fn kernel_moves() -> bool {
         let (from, to) = (reserve(1), reserve(1));
-        // SAFETY: both ranges are reserved, and only this test uses them.
+        // SAFETY: both ranges were just reserved, so they do not overlap, and only this test uses
+        // them. They begin at multiples of 2 MiB, and the size is 2 MiB times a power of two.
         unsafe { move_pages(from, to, UNIT) }
     }
 
@@ -183,7 +184,8 @@ mod tests {
         let (from, to) = (reserve(4), reserve(8));
         tag(from, 4);
         let before = totals();
-        // SAFETY: both ranges are reserved, and only this test uses them.
+        // SAFETY: both ranges were just reserved, so they do not overlap, and only this test uses
+        // them. They begin at multiples of 2 MiB, and the size is 2 MiB times a power of two.
         unsafe { relocate(from, to, 4 * UNIT) };
         let after = totals();
         assert_eq!(tags(to, 4), [7, 8, 9, 10]);
@@ -204,7 +206,8 @@ mod tests {
         let (small, region, to) = (reserve(1), reserve(4), reserve(4));
         tag(small, 1);
         tag(region, 4);
-        // SAFETY: all ranges are reserved, and only this test uses them.
+        // SAFETY: all ranges were just reserved, so they do not overlap, and only this test uses
+        // them. They begin at multiples of 2 MiB, and each size is 2 MiB times a power of two.
         unsafe {
             relocate(small, region.add(UNIT), UNIT);
             assert!(!kernel_moves() || !is_one_mapping(region, 4 * UNIT));

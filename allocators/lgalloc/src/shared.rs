@@ -27,7 +27,8 @@ pub trait Policy {
 pub struct Shared<P> {
     pub(crate) policy: P,
     pub(crate) slots: [Slot; SLOTS],
-    /// Number of slots that have ever been claimed. No slot from this index on has been claimed.
+    /// Number of slots at the start of the table that may have been claimed. No later slot was ever
+    /// claimed.
     pub(crate) claimed: AtomicUsize,
     pub(crate) dirty: Lock<Dirty>,
     pub(crate) cap: Cap,
@@ -47,7 +48,7 @@ impl<P: Policy> Shared<P> {
         })
     }
 
-    /// Returns the slots that were ever claimed. Only these can hold regions.
+    /// Returns the slots that may have been claimed. No other slot can hold regions.
     pub fn claimed(&self) -> &[Slot] {
         &self.slots[..self.claimed.load(Relaxed)]
     }

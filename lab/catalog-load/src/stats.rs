@@ -72,7 +72,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Allocations in a part of the run.
+/// Counts of the allocations in a part of the run.
 pub(crate) struct Counts(Region<'static, System>);
 
 impl Counts {
