@@ -1,5 +1,5 @@
-//! The document's experiments: their sizes in each form of `heapdrome suite lgalloc`, and their
-//! cells.
+//! Sizes of the document's experiments in each form of `heapdrome suite lgalloc`, and the cells of
+//! the experiments.
 
 use std::time::Duration;
 

@@ -41,8 +41,8 @@ pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     collection.tables = made;
 }
 
-/// Returns the curves of every kind of time that an experiment has measured. Omits a kind with too
-/// many curves for one plot.
+/// Returns the curves of each experiment, for every kind of time that it measured. Omits a kind
+/// with too many curves for one plot.
 fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
     let mut kinds: Vec<(Experiment, &String)> = Vec::new();
     for cell in cells {

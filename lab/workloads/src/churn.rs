@@ -119,8 +119,8 @@ impl<H: Heap> Worker<'_, H> {
             self.replace()?;
         }
         for slot in self.slots.iter() {
-            // SAFETY: every slot holds a block that was allocated above, that only this thread
-            // uses, and that is not freed again.
+            // SAFETY: every slot holds a block that was allocated above. Only this thread uses
+            // these blocks, and it frees each only once.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())

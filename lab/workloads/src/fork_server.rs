@@ -93,7 +93,8 @@ struct Parent<'a, H: Heap> {
     scene: &'a Scene<'a, H>,
     forks_children: bool,
     blocks: Blocks<'a, H>,
-    /// The parent's blocks, which a child inherits.
+    /// Blocks of this thread. A child inherits the blocks of all threads, and writes to those of
+    /// the first.
     slots: Array<Slot>,
     /// Slots for a child's own blocks, empty in the parent.
     own: Array<Slot>,
@@ -137,8 +138,8 @@ impl<'a, H: Heap> Parent<'a, H> {
             self.collect(((self.scene.children - left) % self.scene.alive) as usize)?;
         }
         for slot in self.slots.iter() {
-            // SAFETY: every slot holds a block in use, which only this thread uses and which is not
-            // freed again.
+            // SAFETY: every slot holds a block in use. Only this thread uses these blocks, and it
+            // frees each only once.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())

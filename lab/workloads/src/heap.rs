@@ -45,7 +45,7 @@ pub trait Heap: Sync {
     fn leave(&self) {}
 }
 
-/// The C library's interface, which a preloaded allocator serves.
+/// The C library's interface, which a preloaded allocator may serve.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Libc;
 

@@ -85,8 +85,8 @@ thread_local! {
 }
 
 impl Lifo {
-    /// Creates a heap with `bytes` of memory, rounded up to chunks, that is written now. Eight
-    /// times that size is reserved in addition, and written on first use.
+    /// Creates a heap, and writes to every page of its first `bytes` bytes, rounded up to chunks.
+    /// Also reserves eight times that size, whose pages become resident on first use.
     ///
     /// # Errors
     /// Returns a failure if the system is out of memory.

@@ -127,8 +127,8 @@ impl<H: Heap> Worker<'_, H> {
             team.go_on()?;
             let mut parcel = self.empty_parcel(number, team)?;
             self.fill(&mut parcel)?;
-            // Publish before a batch changes hands, on both sides. The count of requested bytes is
-            // then off by at most the batches that threads are working on.
+            // Publish the count of requested bytes before a batch changes hands, on both sides. The
+            // count is then off by at most the batches that threads are working on.
             self.blocks.flush();
             let receiver = self.scene.cast.receiver(number, batch);
             self.scene.post.send(receiver, parcel);

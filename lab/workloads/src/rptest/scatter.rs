@@ -1,6 +1,6 @@
 //! The order in which slots are visited.
 
-/// Order in which each slot is visited once. It looks random, and then starts again.
+/// Sequence that visits each slot once in an order that looks random, and then repeats itself.
 ///
 /// The order comes from a linear congruential generator of full period over the next power of two.
 /// Two reversible steps scramble the generator's state, so that every state occurs once; states

@@ -154,8 +154,8 @@ impl<'a, H: Heap> Worker<'a, H> {
             return Ok(());
         }
         self.slots[place].block = std::ptr::null_mut();
-        // SAFETY: every filled slot holds a block that `allocate` returned and only this thread
-        // uses. This block has just been removed from its slot, so it is not freed again.
+        // SAFETY: every filled slot holds a block that `allocate` returned. Only this thread uses
+        // it. It has just been removed from its slot, so it is not freed again.
         unsafe { self.blocks.free(slot) }
     }
 
