@@ -1,4 +1,4 @@
-//! Regions of 2 MiB from several sources, and their pages.
+//! Regions of 2 MiB from several sources, and working sets of such regions.
 
 use std::alloc::Layout;
 use std::hint::black_box;

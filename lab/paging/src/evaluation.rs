@@ -1,5 +1,6 @@
 //! The evaluation of a collection's cells: tables, distributions for plots, claims and targets. It
-//! depends only on stored results, so a resumed result is evaluated as a whole.
+//! depends only on stored results and the number of processors, so a resumed result is evaluated as
+//! a whole.
 
 use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell, Purpose};
 

@@ -82,7 +82,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 /// Number of steps between two checks of whether another thread has failed.
 const STRETCH: u64 = 1024;
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     blocks: Blocks<'a, H>,
     slots: Array<Slot>,

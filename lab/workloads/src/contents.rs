@@ -14,8 +14,8 @@ pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns `asked`, or if it is 0 the alignment that malloc must give a block of this size: that of
-/// the largest type that fits.
+/// Returns the required alignment of a block: `asked`, or malloc's default for this size if `asked`
+/// is 0. The default is the alignment of the largest type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);

@@ -93,8 +93,8 @@ impl Heap for Libc {
 
 type MallocTrim = unsafe extern "C" fn(libc::size_t) -> libc::c_int;
 
-/// Returns `malloc_trim` of the object that serves malloc; `None` if that object has none, because
-/// the C library's function would trim a heap that is not in use.
+/// Returns `malloc_trim` of the object that serves malloc. Returns `None` if that object has no
+/// such function, because the C library's function would then trim a heap that is not in use.
 fn own_malloc_trim() -> Option<MallocTrim> {
     let [malloc, trim] = [c"malloc", c"malloc_trim"].map(|name| {
         // SAFETY: the name ends in a zero byte.

@@ -50,7 +50,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
     each.saturating_mul(parameters.value("threads"))
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     blocks: Blocks<'a, H>,
     /// Blocks in use: the first `kept` slots, of `bytes` bytes together.

@@ -18,7 +18,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Creates an empty record, or `None` if calls are not timed.
+    /// Creates an empty record. Returns `None` if `wanted` is false.
     pub(crate) fn when(wanted: bool) -> Option<Self> {
         let empty = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).ok();
         match wanted {

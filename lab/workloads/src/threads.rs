@@ -141,7 +141,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// Outcome of a run.
+/// Results of the threads of a run, and its measurements.
 #[derive(Debug)]
 pub(crate) struct Finished<R> {
     /// The threads' results, in the order of their numbers.

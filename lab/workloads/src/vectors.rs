@@ -16,7 +16,6 @@ use crate::rptest::{Shape, Sizes, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 
-/// Vector that grows.
 #[derive(Clone, Copy)]
 struct Vector {
     /// Block that holds the vector; null before the first push.
@@ -132,7 +131,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
     of_round.saturating_mul(plan.rounds)
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     plan: &'a Plan,
     caller: Caller<'a, H>,

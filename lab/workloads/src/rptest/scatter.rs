@@ -17,7 +17,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Creates an order of `slots` slots, at least one, from 128 random bits.
+    /// Creates a sequence over `slots` slots, at least one, from 128 random bits.
     pub fn new(slots: usize, random: [u64; 2]) -> Self {
         let slots = slots as u64;
         let bits = slots.next_power_of_two().trailing_zeros();

@@ -9,7 +9,6 @@ use heapdrome_workloads::{Heap, Libc};
 /// Byte that fills a fresh block.
 const FRESH: u8 = 0xee;
 
-/// Recorded call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) thread: ThreadId,
@@ -43,7 +42,6 @@ struct State {
     numbered: usize,
 }
 
-/// Recording heap.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder(Mutex<State>);
 
