@@ -142,10 +142,10 @@ impl<P: Policy> Shared<P> {
         slot.leave();
     }
 
-    /// Restores the invariants in the child of a fork, where the calling thread is the only one;
-    /// `own` is its slot. The other threads may have been interrupted at any step, even between a
-    /// lease and its count, so the held bytes are counted again. A region that another thread was
-    /// moving is lost.
+    /// Restores the invariants in the child of a fork, where the calling thread is the only one.
+    /// `own` is its slot, if it has one. The other threads may have been interrupted at any step,
+    /// even between a lease and its count, so the held bytes are counted again. A region that
+    /// another thread was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {

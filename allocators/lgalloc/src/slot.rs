@@ -302,7 +302,7 @@ impl Slot {
     }
 
     /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
-    /// by a plain store, or zero; `None` if the system refuses the fence.
+    /// by a plain store, or zero if there is none. Returns `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
         // Acquire: pairs with the release below or in `claim`. This thread then sees every store
         // that was visible to the thread that set `shared`.

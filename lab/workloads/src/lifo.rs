@@ -143,8 +143,9 @@ impl Lifo {
             true => cache,
             false => self.adopt()?,
         };
-        // SAFETY: a cache lives as long as the process and is in one thread's `OWN` or in the list
-        // of idle caches, never both; `act` does not call this function again.
+        // SAFETY: a cache lives as long as the process. It is either in one thread's `OWN` or in
+        // the list of idle caches, so no other thread uses it. `act` does not call this function
+        // again.
         Some(act(unsafe { &mut *cache }))
     }
 

@@ -186,7 +186,8 @@ impl<H: Heap> Worker<'_, H> {
     fn empty(&mut self, parcel: Box<Parcel>) -> Result<(), Failure> {
         for slot in parcel.slots.iter() {
             // SAFETY: `fill` stored a block in every slot. The thread that filled the parcel no
-            // longer uses the blocks, and fills it again before it is emptied again.
+            // longer uses the blocks. It fills the parcel again before the parcel is emptied again,
+            // so no block is freed twice.
             unsafe { self.blocks.free(*slot) }?;
         }
         self.blocks.flush();

@@ -56,8 +56,8 @@ impl Plan {
     }
 
     /// Returns an empty vector. The final sizes are evenly spaced quantiles of the distribution,
-    /// and exact and doubling vectors are spread evenly among them, so that the number of growths
-    /// does not depend on the seed.
+    /// and exact and doubling vectors are spread evenly among them. So the number of growths does
+    /// not depend on the seed.
     fn vector(&self, number: u64) -> Vector {
         let share = (u128::from(2 * number + 1) << 63) / u128::from(self.vectors);
         let before = number * self.exact / 100;
