@@ -1,4 +1,4 @@
-//! Tests the arena through its trait. The process itself uses another allocator.
+//! Tests the arena through the trait `MallocAbi`. The process itself uses another allocator.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;

@@ -32,7 +32,8 @@ pub trait Heap: Sync {
         moved
     }
 
-    /// Asks the heap to purge as much as it can. Returns false if the heap has no such function.
+    /// Purges as much of the heap's free memory as possible. Returns false if the heap has no such
+    /// function.
     fn trim(&self) -> bool {
         false
     }
