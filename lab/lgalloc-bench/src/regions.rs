@@ -232,7 +232,8 @@ impl WorkingSet {
         let vector = Arc::new(vector);
         let start = NonNull::from(&vector[..]).cast::<u8>();
         let part = |number: usize| Region {
-            // SAFETY: the vector holds `count * PAGES` pages, and `number` is below `count`.
+            // SAFETY: the vector holds `count * PAGES` pages, and `number` is below `count`, so
+            // this part lies in the vector.
             start: unsafe { start.add(number * REGION) },
             source: Source::Part {
                 _vector: Arc::clone(&vector),
@@ -265,7 +266,8 @@ impl WorkingSet {
 
     fn start(&self, page: usize) -> NonNull<u64> {
         let region = &self.regions[page / PAGES];
-        // SAFETY: `page % PAGES` is below `PAGES`, the number of pages of a region.
+        // SAFETY: `page % PAGES` is below `PAGES`, the number of pages of a region, so the page
+        // lies in the region.
         unsafe { region.start.add(page % PAGES * PAGE) }.cast()
     }
 

@@ -265,7 +265,7 @@ mod tests {
     fn every_word_that_is_written_is_looked_at() {
         let mut block = [0_u64; 9];
         let first = block.as_mut_ptr().cast::<u8>();
-        // SAFETY: `block` has 72 bytes, and this test owns it.
+        // SAFETY: `block` has 72 bytes and is aligned to a word, and this test owns it.
         unsafe {
             write_words(first, 0, 24, 7);
             write_words(first, 24, 72, 7);
@@ -278,7 +278,7 @@ mod tests {
             }
         }
         block.swap(1, 2);
-        // SAFETY: `block` has 72 bytes, and this test owns it.
+        // SAFETY: `block` has 72 bytes and is aligned to a word, and this test owns it.
         assert!(unsafe { verify_words(block.as_ptr().cast(), 72, 7) }.is_err());
     }
 

@@ -214,7 +214,8 @@ fn child<H: Heap>(
     }
     for _ in 0..scene.touches {
         let place = blocks.below(inherited.len() as u64) as usize;
-        // SAFETY: every inherited slot holds a block in use, and this process has one thread.
+        // SAFETY: every inherited slot holds a block that `allocate` returned on this heap and that
+        // has not been freed. This process has one thread.
         unsafe { blocks.rewrite(inherited[place]) }?;
     }
     for slot in own.iter() {

@@ -139,7 +139,7 @@ impl Heap for Recorder {
         let mut state = self.0.lock().unwrap();
         state.freed(block, old);
         // SAFETY: `Libc` returned the block with the size `old` and malloc's default alignment. By
-        // contract it is in use, and is not used afterwards, because no request of these tests fails.
+        // contract it is in use, and is not used afterwards: no request of these tests fails.
         let grown = unsafe { Libc.reallocate(block, old, new) };
         // SAFETY: no request of these tests fails, so the block has `new` bytes, at least `old`. No
         // other code uses the fresh ones yet.
