@@ -52,8 +52,8 @@ fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) ->
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
-        // SAFETY: no code needs the contents, as for the first call. If this call fails, only the
-        // page table stays.
+        // SAFETY: the range consists of whole pages of a free region, whose contents no code needs.
+        // If this call fails, only the page table stays.
         unsafe { Linux.purge(place, size) };
     }
 }

@@ -39,7 +39,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     } else if size > UNIT {
         let half = size / 2;
         // SAFETY: both halves lie in the ranges that this function's contract covers. `size` is
-        // above 2 MiB, so each half is 2 MiB times a power of two, too.
+        // above 2 MiB, so each half has 2 MiB times a power of two, and begins at a multiple of 2
+        // MiB.
         unsafe {
             relocate(from, to, half);
             relocate(from.add(half), to.add(half), half);
@@ -61,8 +62,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
 /// The caller owns the range.
 unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
     let page = Linux.page_size();
-    // SAFETY: without MREMAP_MAYMOVE the range does not move, and at most one page is added behind
-    // it.
+    // SAFETY: the caller owns the range, by this function's contract. Without MREMAP_MAYMOVE the
+    // range does not move, and at most one page is added behind it.
     let grown = unsafe { libc::mremap(start.as_ptr().cast(), size, size + page, 0) };
     if grown == libc::MAP_FAILED {
         return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM);
