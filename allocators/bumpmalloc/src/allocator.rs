@@ -80,14 +80,14 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
         let block = Self::allocate_fast(size)?;
-        // SAFETY: the block is new and has at least `size` bytes.
+        // SAFETY: this thread has just allocated the block with at least `size` bytes.
         unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
         Some(block)
     }
 
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
         let block = Self::allocate(size)?;
-        // SAFETY: the block is new and has at least `size` bytes.
+        // SAFETY: this thread has just allocated the block with at least `size` bytes.
         unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
         Some(block)
     }

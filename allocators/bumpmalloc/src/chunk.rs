@@ -189,7 +189,8 @@ impl Chunk {
         let marks = self.marks[..words].as_ptr().cast_mut();
         // SAFETY: the words are atomics, which may change behind a shared reference. By this
         // function's contract, the chunk belongs to this thread and has no live block, so no other
-        // thread uses its marks. Atomic stores would be slower: the compiler would emit a loop.
+        // thread uses its marks. Atomic stores would be slower, because the compiler would emit a
+        // loop.
         unsafe { marks.write_bytes(0, words) };
     }
 

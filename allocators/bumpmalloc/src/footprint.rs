@@ -1,4 +1,4 @@
-//! Address space in use, counted for statistics.
+//! Counts of reserved address space, for statistics.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -35,8 +35,8 @@ pub struct Heap {
 }
 
 // SAFETY: `next` is written before the heap is listed, under the registry's lock. That lock also
-// guards `next_free`. The other cells of `EMPTY` and `ENDED` are never written, those of the heap
-// of ended threads have a lock of their own, and those of any other heap are used only by its
+// guards `next_free`. The other cells of `EMPTY` and `ENDED` are never written. Those of the heap
+// of ended threads are used only under that heap's lock, and those of any other heap only by its
 // thread.
 unsafe impl Sync for Heap {}
 // SAFETY: a heap refers to no thread-local state, and passes to another thread only when its own

@@ -21,7 +21,8 @@
 //!
 //! # Modules
 //!
-//! - `heap`: a thread's heap and the fast path: move a cursor, mark where the block ends.
+//! - `heap`: a thread's heap, and the fast path, which moves a cursor and marks the end of the
+//!   block.
 //! - `chunk`: a mebibyte with its header and marks, and the counts of frees, which cost the owner
 //!   no atomic read-modify-write.
 //! - `refill`: the slow path, which chooses the next chunk.

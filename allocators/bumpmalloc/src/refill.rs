@@ -91,8 +91,8 @@ impl Heap {
     /// The chunk was this heap's current chunk until now, and is retired.
     unsafe fn retire(&self, full: NonNull<Chunk>, retired: &mut chunk::List) {
         if self.owner_of_chunks().is_null() {
-            // SAFETY: the chunk is retired and in no list, by this function's contract, and has no
-            // owner.
+            // SAFETY: by this function's contract, the chunk is retired, and was the current chunk
+            // until now, so it is in no list. It has no owner.
             unsafe { threads::give_up(full) };
         } else {
             retired.push(full);

@@ -1,4 +1,4 @@
-//! Tests the arena through its trait. The process itself uses another allocator.
+//! Tests the arena through the trait `MallocAbi`. The process itself uses another allocator.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -28,7 +28,7 @@ fn chunk(block: NonNull<u8>) -> usize {
     (block.addr().get() - 1) / CHUNK
 }
 
-/// Allocates until `chunks` chunks are full.
+/// Allocates blocks of 1000 bytes until `chunks` chunks are full. Returns the blocks.
 fn fill(chunks: usize) -> Vec<NonNull<u8>> {
     let mut blocks = Vec::new();
     let mut seen = BTreeSet::new();

@@ -17,7 +17,7 @@ const FIRST_AREA: usize = 9;
 
 /// Range of address space. Its size is [`UNIT`] times a power of two.
 ///
-/// `tree` is a binary tree of blocks in an array, with its root at 1: the bit of a block is set if
+/// `tree` is a binary tree of blocks in an array, with its root at 1. The bit of a block is set if
 /// the whole block is free and not part of a larger free block.
 #[derive(Clone, Copy, Debug)]
 struct Area {

@@ -1,4 +1,5 @@
-//! Size classes: powers of two, counted in units of 2 MiB.
+//! Size classes, which are powers of two in units of 2 MiB, and the capacities of caches and of the
+//! table of dirty regions.
 
 /// Size of the regions of the smallest class, and alignment of every region.
 pub const UNIT: usize = 1 << 21;

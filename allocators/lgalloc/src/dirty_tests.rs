@@ -1,5 +1,5 @@
-//! Tests of the table of dirty regions: the order of its regions, and the bytes that the cap
-//! counts.
+//! Tests of the table of dirty regions: the regions that are taken, split or exchanged, and the
+//! bytes that the cap counts.
 
 use super::*;
 use crate::class::{ENTRIES, SizeClass, UNIT};

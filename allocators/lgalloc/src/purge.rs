@@ -36,8 +36,8 @@ pub fn freshen(start: usize, class: SizeClass) {
     STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
-/// Drops the contents of the stretches for which `is_swapped` returns true; in a region above 32
-/// MiB, checks only a sample and drops all contents if one stretch of the sample is in swap.
+/// Drops the contents of the stretches for which `is_swapped` returns true. In a region above 32
+/// MiB, checks only a sample, and drops all contents if one stretch of the sample is in swap.
 /// Returns the number of bytes in the dropped parts, even if the system refuses.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
@@ -52,8 +52,8 @@ fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) ->
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
-        // SAFETY: no code needs the contents, as for the first call. If this call fails, only the
-        // page table stays.
+        // SAFETY: the range consists of whole pages of a free region, whose contents no code needs.
+        // If this call fails, only the page table stays.
         unsafe { Linux.purge(place, size) };
     }
 }
@@ -63,8 +63,8 @@ fn drop_with_tables(start: usize, size: usize) {
 pub struct Dropped {
     /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes in parts of regions that were dropped because they were at least partly in swap when
-    /// the region was reused; part of `purged_bytes`.
+    /// Bytes in parts of regions that were to be dropped because they were at least partly in swap
+    /// when the region was reused. `purged_bytes` includes them, except those of refused purges.
     pub stale_bytes: usize,
     /// Number of purges that the system refused.
     pub failures: usize,

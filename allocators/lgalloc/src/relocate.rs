@@ -39,7 +39,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     } else if size > UNIT {
         let half = size / 2;
         // SAFETY: both halves lie in the ranges that this function's contract covers. `size` is
-        // above 2 MiB, so each half is 2 MiB times a power of two, too.
+        // above 2 MiB, so each half has 2 MiB times a power of two, and begins at a multiple of 2
+        // MiB.
         unsafe {
             relocate(from, to, half);
             relocate(from.add(half), to.add(half), half);
@@ -61,8 +62,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
 /// The caller owns the range.
 unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
     let page = Linux.page_size();
-    // SAFETY: without MREMAP_MAYMOVE the range does not move, and at most one page is added behind
-    // it.
+    // SAFETY: the caller owns the range, by this function's contract. Without MREMAP_MAYMOVE the
+    // range does not move, and at most one page is added behind it.
     let grown = unsafe { libc::mremap(start.as_ptr().cast(), size, size + page, 0) };
     if grown == libc::MAP_FAILED {
         return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM);
@@ -174,7 +175,8 @@ mod tests {
     /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7 and later).
     fn kernel_moves() -> bool {
         let (from, to) = (reserve(1), reserve(1));
-        // SAFETY: both ranges are reserved, and only this test uses them.
+        // SAFETY: both ranges were just reserved, so they do not overlap, and only this test uses
+        // them. They begin at multiples of 2 MiB, and the size is 2 MiB times a power of two.
         unsafe { move_pages(from, to, UNIT) }
     }
 
@@ -183,7 +185,8 @@ mod tests {
         let (from, to) = (reserve(4), reserve(8));
         tag(from, 4);
         let before = totals();
-        // SAFETY: both ranges are reserved, and only this test uses them.
+        // SAFETY: both ranges were just reserved, so they do not overlap, and only this test uses
+        // them. They begin at multiples of 2 MiB, and the size is 2 MiB times a power of two.
         unsafe { relocate(from, to, 4 * UNIT) };
         let after = totals();
         assert_eq!(tags(to, 4), [7, 8, 9, 10]);
@@ -204,7 +207,8 @@ mod tests {
         let (small, region, to) = (reserve(1), reserve(4), reserve(4));
         tag(small, 1);
         tag(region, 4);
-        // SAFETY: all ranges are reserved, and only this test uses them.
+        // SAFETY: all ranges were just reserved, so they do not overlap, and only this test uses
+        // them. They begin at multiples of 2 MiB, and each size is 2 MiB times a power of two.
         unsafe {
             relocate(small, region.add(UNIT), UNIT);
             assert!(!kernel_moves() || !is_one_mapping(region, 4 * UNIT));

@@ -27,7 +27,8 @@ pub trait Policy {
 pub struct Shared<P> {
     pub(crate) policy: P,
     pub(crate) slots: [Slot; SLOTS],
-    /// Number of slots that have ever been claimed. No slot from this index on has been claimed.
+    /// Number of slots at the start of the table that may have been claimed. No later slot was ever
+    /// claimed.
     pub(crate) claimed: AtomicUsize,
     pub(crate) dirty: Lock<Dirty>,
     pub(crate) cap: Cap,
@@ -47,7 +48,7 @@ impl<P: Policy> Shared<P> {
         })
     }
 
-    /// Returns the slots that were ever claimed. Only these can hold regions.
+    /// Returns the slots that may have been claimed. No other slot can hold regions.
     pub fn claimed(&self) -> &[Slot] {
         &self.slots[..self.claimed.load(Relaxed)]
     }
@@ -141,10 +142,10 @@ impl<P: Policy> Shared<P> {
         slot.leave();
     }
 
-    /// Restores the invariants in the child of a fork, where the calling thread is the only one;
-    /// `own` is its slot. The other threads may have been interrupted at any step, even between a
-    /// lease and its count, so the held bytes are counted again. A region that another thread was
-    /// moving is lost.
+    /// Restores the invariants in the child of a fork, where the calling thread is the only one.
+    /// `own` is its slot, if it has one. The other threads may have been interrupted at any step,
+    /// even between a lease and its count, so the held bytes are counted again. A region that
+    /// another thread was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {

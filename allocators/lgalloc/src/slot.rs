@@ -1,10 +1,10 @@
 //! Cache of one thread.
 //!
-//! Every place of a cache is one word, which identifies a region, or zero. Only the owner fills an
-//! empty place. Any thread may take a word: the owner by a plain store of zero or an atomic
-//! exchange with zero, another thread by a compare-exchange with zero. The thread that took the
-//! word owns the region. ABA is harmless: if the word is taken and put back between a thief's load
-//! and its compare-exchange, the thief still takes a free region.
+//! Every place of a cache is one word: zero, or the word of a region. Only the owner fills an empty
+//! place. Any thread may take a word: the owner by a plain store of zero or an atomic exchange with
+//! zero, another thread by a compare-exchange with zero. The thread that took the word owns the
+//! region. ABA is harmless: if the word is taken and put back between a thief's load and its
+//! compare-exchange, the thief still takes a free region.
 //!
 //! An atomic exchange costs more than the rest of an allocation, and most caches never meet a
 //! thief. So the owner uses plain stores until the first theft. It first announces the word that it
@@ -302,7 +302,7 @@ impl Slot {
     }
 
     /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
-    /// by a plain store, or zero; `None` if the system refuses the fence.
+    /// by a plain store, or zero if there is none. Returns `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
         // Acquire: pairs with the release below or in `claim`. This thread then sees every store
         // that was visible to the thread that set `shared`.

@@ -1,6 +1,6 @@
 //! Atomics for state that threads share without a lock, and a fence in two halves. The model test
-//! (`tests/model.rs`) compiles the files of the caches and of the cap against loom's versions
-//! instead.
+//! (`tests/model.rs`) compiles `cap`, `dirty`, `region`, `shared` and `slot` against loom's
+//! versions instead.
 
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 

@@ -1,4 +1,5 @@
-//! Fast path: the calling thread's own cache.
+//! Takes and frees regions: on the fast path from the calling thread's own cache, and otherwise
+//! from the shared pool.
 //!
 //! The fast path reads the clock when it takes a region, but not when it frees one. The freed
 //! region gets the time when the thread last read the clock: in an allocation, a resize, or a free

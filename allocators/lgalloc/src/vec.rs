@@ -189,7 +189,8 @@ impl<T> LargeVec<T> {
         let dropped = self.length - length;
         // The length is set first, so that if a drop panics, no element is dropped twice.
         self.length = length;
-        // SAFETY: these elements lie behind the length now, so no other code drops them.
+        // SAFETY: the places hold elements, which the length no longer counts, so no other code
+        // uses or drops them.
         unsafe {
             let tail = slice::from_raw_parts_mut(self.start.add(length).as_ptr(), dropped);
             core::ptr::drop_in_place(tail);

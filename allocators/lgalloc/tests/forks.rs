@@ -132,7 +132,7 @@ fn use_up_caches() -> u8 {
     if counts_nothing_when_empty() { 0 } else { 5 }
 }
 
-/// Cap of the next test: small, so that leases are often refused and revoked.
+/// Cap for the forks of busy threads. Small, so that leases are often refused and revoked.
 const CAP: usize = 8 * UNIT;
 const BUDGET: usize = 2 * UNIT;
 

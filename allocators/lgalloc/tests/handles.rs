@@ -1,4 +1,5 @@
-//! Handles and readers: statistics, purges and prefetches. Each test runs in its own process.
+//! Tests of handles, vectors and readers: statistics, purges and prefetches. Each test runs in its
+//! own process.
 
 mod support;
 

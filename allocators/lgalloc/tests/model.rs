@@ -15,8 +15,9 @@ mod sync {
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
-    /// loom's fence is stronger than the two halves: it also acquires and releases all earlier
-    /// accesses. So the model cannot detect an ordering that is missing elsewhere in `pop`.
+    /// Executes loom's full fence. It is stronger than the two halves, because it also acquires and
+    /// releases all earlier accesses. So the model cannot detect an ordering that is missing
+    /// elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
     }

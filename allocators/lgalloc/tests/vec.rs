@@ -1,4 +1,4 @@
-//! Tests of `LargeVec`, the safe layer over regions.
+//! Tests of `LargeVec` and `Reader`, the safe layer over regions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

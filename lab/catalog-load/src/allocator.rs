@@ -16,8 +16,8 @@ static INNER: System = System;
 
 /// The system's allocator with two additions. When out of memory, it prints one line and ends the
 /// process with status 1, where Rust would abort. Each thread counts the bytes that it has
-/// requested and not freed, which `gen-data` reads. A call costs at most one comparison and one
-/// addition more than a call of the system's allocator.
+/// requested and not freed, and `gen-data` reads this count. A call costs only a few instructions
+/// more than a call of the system's allocator.
 #[derive(Debug)]
 pub struct Allocator;
 

@@ -34,7 +34,6 @@ const LARGEST_BLOCK: u64 = 1 << 28;
 /// Maximum accepted number of blocks.
 const MOST_BLOCKS: u32 = 1 << 16;
 
-/// Identity of a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) seed: u64,

@@ -107,8 +107,8 @@ fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, Cata
     })
 }
 
-/// Returns the peak memory that generating one data set may need under any allocator. The set is
-/// loaded and joined after it is written.
+/// Estimates the peak memory of generating one data set, with the margin for other allocators. The
+/// set is loaded and joined after it is written.
 fn peak_of_one(settings: &Settings) -> Bytes {
     with_margin(expected_peak(&Settings { n: 1, ..*settings }))
 }

@@ -45,10 +45,10 @@
 //! accessible. gen-data loads and joins each set on one thread and then reads the number of live
 //! bytes. This number is exact and reproducible, because the program's allocator counts for each
 //! thread the bytes that it requests and frees. All sets of a chunk are in memory at the same time,
-//! so the peak of a run is the largest sum over a chunk. This holds for any number of sets, sets at
-//! a time and threads. The sum omits the memory of the executor and of the blocks being unpacked.
-//! Builds with the feature `stats` count over all threads, and report the counted peak beside the
-//! sum. docs/workloads/catalog.md shows the difference.
+//! so the peak of a run is the largest sum over a chunk. This holds for any number of sets, of
+//! parallel sets and of threads. The sum omits the memory of the executor and of the blocks being
+//! unpacked. Builds with the feature `stats` count over all threads, and report the counted peak
+//! beside the sum. docs/workloads/catalog.md shows the difference.
 //!
 //! # Results of gen-data
 //!

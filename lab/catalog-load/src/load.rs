@@ -15,7 +15,7 @@ use crate::model::Details;
 /// Executor on which any thread can spawn tasks.
 pub(crate) type Pool = Arc<Executor<'static>>;
 
-/// Maximum number of blocks that were read and wait to be unpacked.
+/// Maximum number of blocks that wait to be unpacked after they were read.
 const READ_AHEAD: usize = 2;
 
 /// Loads and joins a data set.

@@ -88,7 +88,8 @@ pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogErro
     })
 }
 
-/// Checks that the records read back from memory are those of the data that gen-data generated.
+/// Checks that the records read back from memory have the checksum that gen-data stored, and that
+/// no mismatch was found when the data were dropped.
 fn compare(found: &Outcome, expected: &Tally) -> Result<(), CatalogError> {
     let what = if found.tally != *expected {
         format!(

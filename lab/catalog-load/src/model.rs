@@ -41,7 +41,6 @@ pub(crate) struct Entry {
     pub(crate) modified: u64,
 }
 
-/// Details of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Detail {
     pub(crate) director: Option<String>,

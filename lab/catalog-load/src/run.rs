@@ -12,7 +12,6 @@ use crate::file::{Place, Set};
 use crate::join::{Joined, Shelf, Tally};
 use crate::load::{Pool, load_and_join};
 
-/// Outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Tally of the records, computed just before they are dropped.
@@ -25,7 +24,6 @@ pub(crate) struct Outcome {
     pub(crate) strays: u64,
 }
 
-/// Executor with its threads.
 pub(crate) struct Workers {
     pool: Pool,
     threads: Vec<JoinHandle<()>>,

@@ -129,7 +129,8 @@ pub fn expected_peak(settings: &Settings) -> Bytes {
     Bytes((together * SET_BYTES * scale * scale + BASE_BYTES) as u64)
 }
 
-/// Returns the memory that must be available for an expected peak under any allocator.
+/// Returns the memory that must be available for an expected peak under glibc's malloc: the peak
+/// plus a margin for other allocators.
 pub(crate) fn with_margin(peak: Bytes) -> Bytes {
     Bytes((peak.as_f64() * MARGIN) as u64)
 }

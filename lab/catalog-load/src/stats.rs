@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use heapdrome_schema::Bytes;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 
-/// The system's allocator, counted by `stats_alloc`. It also keeps the peak of the requested bytes,
-/// which that crate does not.
+/// The system's allocator, whose calls `stats_alloc` counts. This type adds the peak of the
+/// requested bytes, which that crate does not record.
 pub(crate) struct Counted {
     inner: &'static StatsAlloc<System>,
     live: AtomicUsize,
@@ -72,7 +72,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Allocations in a part of the run.
+/// Counts of the allocations in a part of the run.
 pub(crate) struct Counts(Region<'static, System>);
 
 impl Counts {

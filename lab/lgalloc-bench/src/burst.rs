@@ -99,7 +99,7 @@ pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
 }
 
 /// Takes regions of every size, and frees them. Before, between and after these two steps, it waits
-/// while the measuring thread measures the memory: it meets that thread at a barrier before the
+/// while the measuring thread measures the memory. Both threads meet at a barrier before each
 /// measurement and again after it. Returns the number of bytes that it took.
 fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {

@@ -48,9 +48,10 @@ struct Part {
 struct Batches {
     /// Number of operations in all batches.
     operations: u64,
-    /// Nanoseconds per operation of each batch.
+    /// Time per operation in nanoseconds, one value for each batch.
     times: Vec<f64>,
-    /// Nanoseconds per operation of the reference in each batch, if the operation has a reference.
+    /// Time per operation of the reference in nanoseconds, one value for each batch. Empty if the
+    /// operation has no reference.
     beside: Vec<f64>,
 }
 

@@ -34,8 +34,8 @@ pub fn malloc_object() -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }
 
-/// Returns a report that contains the cost of the clock, and a remark if the harness could not be
-/// locked.
+/// Returns a report with the cost of the clock and whether the harness is locked, and with a remark
+/// if it is not.
 pub fn report(locked: bool) -> PagingReport {
     let mut report = PagingReport::default();
     report

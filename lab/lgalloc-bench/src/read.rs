@@ -81,11 +81,10 @@ fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[Read
     }
 }
 
-/// Returns whether the number of major faults is predictable: only in independent draws, and
-/// without prefetching. In independent draws each page is equally likely to be read, and a page
-/// that is not resident causes a major fault. In a shuffled order the number is unpredictable: the
-/// resident pages are those that were read most recently, and the same pass does not read them
-/// again.
+/// Returns whether the number of major faults is predictable, which requires independent draws
+/// without prefetching. Then each page is equally likely to be read, and the read of a page that is
+/// not resident causes a major fault. In a shuffled order the number is unpredictable, because the
+/// resident pages are those that were read most recently, and one pass does not read a page twice.
 fn faults_are_known(job: &Read) -> bool {
     job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }

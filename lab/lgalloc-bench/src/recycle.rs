@@ -31,7 +31,7 @@ impl Pool {
         }
     }
 
-    /// Splits off a pool for one thread. Moves one free mapping to it, if there is one.
+    /// Splits off a pool for one thread. Moves one free mapping to the new pool, if there is one.
     fn split(&mut self) -> Self {
         Self {
             holder: self.holder,

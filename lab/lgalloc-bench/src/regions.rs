@@ -1,4 +1,4 @@
-//! Regions of 2 MiB from several sources, and their pages.
+//! Regions of 2 MiB from several sources, and working sets of such regions.
 
 use std::alloc::Layout;
 use std::hint::black_box;
@@ -232,7 +232,8 @@ impl WorkingSet {
         let vector = Arc::new(vector);
         let start = NonNull::from(&vector[..]).cast::<u8>();
         let part = |number: usize| Region {
-            // SAFETY: the vector holds `count * PAGES` pages, and `number` is below `count`.
+            // SAFETY: the vector holds `count * PAGES` pages, and `number` is below `count`, so
+            // this part lies in the vector.
             start: unsafe { start.add(number * REGION) },
             source: Source::Part {
                 _vector: Arc::clone(&vector),
@@ -265,7 +266,8 @@ impl WorkingSet {
 
     fn start(&self, page: usize) -> NonNull<u64> {
         let region = &self.regions[page / PAGES];
-        // SAFETY: `page % PAGES` is below `PAGES`, the number of pages of a region.
+        // SAFETY: `page % PAGES` is below `PAGES`, the number of pages of a region, so the page
+        // lies in the region.
         unsafe { region.start.add(page % PAGES * PAGE) }.cast()
     }
 

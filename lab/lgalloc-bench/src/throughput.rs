@@ -10,7 +10,7 @@ use crate::drive::{Operation, Outcome, drive};
 use crate::failure::Failure;
 use crate::regions::{Region, malloc_once, take_and_return};
 
-/// Runs the variant of a job.
+/// Runs the variant of a job, and reports its throughput and the kernel's counters.
 pub fn run(job: &Throughput) -> Result<PagingReport, Failure> {
     if job.threads == 0 || job.threads > 1024 {
         return Err(Failure::Instructions("threads must be 1 to 1024".into()));
@@ -38,7 +38,7 @@ pub fn run(job: &Throughput) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// The operation that takes a region and frees it.
+/// The operation that takes a region, writes to it if `touch` is set, and frees it.
 #[derive(Clone, Copy)]
 struct Taking {
     holder: Holder,

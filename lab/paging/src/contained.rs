@@ -1,5 +1,5 @@
-//! Runs of any command under a limit: the outcome and the duration of each run, and the kernel's
-//! counts.
+//! Runs any command under a limit, and reports the outcome, the duration and the kernel's counts of
+//! each run.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -139,7 +139,7 @@ fn unwatched(error: WaitError) -> Error {
     }
 }
 
-/// Reads a pipe to its end and returns the last `TAIL` bytes.
+/// Reads a pipe until EOF or an error, and returns the last `TAIL` bytes.
 fn tail(mut pipe: impl Read) -> String {
     let (mut kept, mut buffer) = (Vec::new(), [0; TAIL]);
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {

@@ -58,7 +58,7 @@ impl Counters {
         self.0.get(name).copied()
     }
 
-    /// Returns the increase since `before` of each counter that both contain.
+    /// Returns the increase since `before` of each counter that was read both times.
     #[must_use]
     pub fn since(&self, before: &Self) -> BTreeMap<String, f64> {
         let grown = |(name, value): (&&str, &u64)| {

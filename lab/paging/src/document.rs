@@ -1,5 +1,5 @@
-//! The document's experiments: their sizes in each form of `heapdrome suite lgalloc`, and their
-//! cells.
+//! Sizes of the document's experiments in each form of `heapdrome suite lgalloc`, and the cells of
+//! the experiments.
 
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ fn document_sweep(total: Bytes) -> Sweep {
 
 /// Adapts a cell to a machine without enough swap. A cell that needs swap fails with `why`. So does
 /// a cell that was measured under a limit, if the machine now has no mechanism for limits. Any
-/// other cell keeps its limit, with the swap limit reduced to the free swap; without a mechanism,
+/// other cell keeps its limit, with the swap limit reduced to the free swap. Without a mechanism,
 /// it loses the limit.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {

@@ -31,7 +31,7 @@ pub enum Error {
     /// The user's command failed. The text completes the sentence "the command ...".
     #[error("the command {0}")]
     Command(String),
-    /// The kernel killed the child for lack of memory.
+    /// The child was OOM-killed. In a group of systemd, a SIGKILL counts as an OOM kill.
     #[error(
         "the measuring process ran out of memory under the limit and was killed, with {} of swap free; {}",
         crate::words::size(*.free_swap),

@@ -1,5 +1,6 @@
 //! The evaluation of a collection's cells: tables, distributions for plots, claims and targets. It
-//! depends only on stored results, so a resumed result is evaluated as a whole.
+//! depends only on stored results and the number of processors, so a resumed result is evaluated as
+//! a whole.
 
 use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell, Purpose};
 
@@ -41,8 +42,8 @@ pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     collection.tables = made;
 }
 
-/// Returns the curves of every kind of time that an experiment has measured. Omits a kind with too
-/// many curves for one plot.
+/// Returns the curves of each experiment, for every kind of time that it measured. Omits a kind
+/// with too many curves for one plot.
 fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
     let mut kinds: Vec<(Experiment, &String)> = Vec::new();
     for cell in cells {

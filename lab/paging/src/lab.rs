@@ -124,9 +124,9 @@ impl Lab {
     ) -> Result<PagingReport, Error> {
         let command = self.command(job, enclosure, allocator)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
-        // The signal that set the flag may have ended the child as well, for example the hangup of
-        // a terminal, and the lab may have noticed the child's end first. Relaxed: the flag guards
-        // no other data.
+        // The signal that set the flag, for example the hangup of a terminal, may have ended the
+        // child as well. The lab may notice the child's end before the flag. Relaxed: the flag
+        // guards no other data.
         if !output.status.success() && self.interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }

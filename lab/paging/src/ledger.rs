@@ -152,7 +152,7 @@ impl Drop for Ledger {
     }
 }
 
-/// An item that was made. Dropping it removes the item.
+/// An item that is about to be made, or was made. Dropping this value removes the item.
 #[derive(Debug)]
 pub struct Made {
     ledger: Arc<Ledger>,
@@ -217,7 +217,7 @@ fn boot() -> String {
 }
 
 /// Returns the items of a ledger that may still exist, the latest first. Ignores lines that cannot
-/// be parsed: the item of an incomplete last line was not made.
+/// be parsed, because the item of an incomplete last line was not made.
 fn standing(text: &str) -> Vec<Item> {
     let (mut items, mut begun) = (BTreeMap::new(), None);
     for line in text

@@ -3,8 +3,8 @@
 //! It repeats the experiments of "Running lgalloc benchmarks on a target host", which the comments
 //! of this crate call "the document".
 //!
-//! Each experiment runs in its own child process, with [`heapdrome_schema::Job`] as input and
-//! [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A memory limit
+//! Each run of a cell of an experiment has its own child process, with [`heapdrome_schema::Job`] as
+//! input and [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A memory limit
 //! ([`Enclosure`]) is made for that run only, and is read back before the run counts.
 //!
 //! The lab records swap ([`Swap`]), control groups and changed kernel settings ([`Setting`]) in a

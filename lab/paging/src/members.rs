@@ -51,7 +51,7 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
 }
 
 /// Parses a list of process ids. Omits init and this process. Also omits 0, which stands for a
-/// process of another PID namespace: `kill` would apply it to this process's own group.
+/// process of another PID namespace, because `kill` would apply it to this process's own group.
 fn members(text: &str) -> Vec<Pid> {
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
     let others = [Pid::INIT, getpid()];

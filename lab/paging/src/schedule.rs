@@ -146,7 +146,8 @@ impl Schedule {
         turned.filter(left).collect()
     }
 
-    /// Returns whether a further round could decide a target or a claim that uses these cells.
+    /// Returns whether a cell of this schedule is open, so that a further round could decide a
+    /// target or a claim.
     fn is_open(&self, cells: &[Cell]) -> bool {
         let open = open_cells(cells, self.rounds.processors);
         open.iter().any(|place| self.places.contains(place))

@@ -1,5 +1,5 @@
 //! Tests of requests, headers, device numbers, and swap that is made or refused. Plain folders
-//! replace the kernel's.
+//! replace the kernel's folders.
 
 use super::*;
 

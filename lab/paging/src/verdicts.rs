@@ -134,10 +134,10 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
     judged.collect()
 }
 
-/// Returns the positions of the open cells. A cell is open if further rounds of it could decide a
-/// target, or if a test of a claim uses it and has too few rounds for an interval. Tests with a
-/// cell that was given up are not counted, nor are tests of claims that need more than `processors`
-/// processors.
+/// Returns the positions of the open cells. A cell is open if further rounds could decide a target
+/// that uses it, or if it belongs to a test of a claim in which some cell has too few rounds for an
+/// interval. Tests with a cell that was given up are not counted, nor are tests of claims that need
+/// more than `processors` processors.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();

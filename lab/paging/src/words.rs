@@ -1,4 +1,4 @@
-//! Parsing and formatting of sizes and times.
+//! Parsing of sizes, and formatting of sizes, times, rates and ratios.
 
 use heapdrome_schema::{Bytes, Nanoseconds, grouped};
 

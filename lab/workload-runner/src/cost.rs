@@ -17,8 +17,8 @@ struct Pair {
     libc: f64,
 }
 
-/// Runs `pairs` pairs and formats a Markdown table of one row: the medians, and the median and
-/// quartiles of the pairs' ratios.
+/// Runs `pairs` pairs and formats a Markdown table of one row: the median CPU time on each heap,
+/// and the median and quartiles of the pairs' ratios.
 ///
 /// # Errors
 /// Returns an error if a run fails.

@@ -99,7 +99,7 @@ fn report(parameters: &Parameters, heap: HeapName) -> Result<WorkloadReport, End
 }
 
 /// Returns the number of bytes that the cheapest heap touches before the run. The heap needs more
-/// memory than the workload requests: it never reuses a block for another size, and cuts each
+/// memory than the workload requests: it never reuses a block for another size class, and cuts each
 /// thread's blocks from separate chunks.
 fn memory_for(parameters: &Parameters) -> u64 {
     const OF_EACH_THREAD: u64 = 16 << 20;

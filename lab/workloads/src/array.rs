@@ -7,7 +7,7 @@ use crate::Failure;
 /// Types for which all-zero bytes are a valid value.
 ///
 /// # Safety
-/// All-zero bytes are a valid value.
+/// All-zero bytes are a valid value of the type.
 pub(crate) unsafe trait Zeroed: Copy {}
 
 // SAFETY: all-zero bytes are the number 0.

@@ -165,7 +165,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Fills every slot of every thread, and waits until all threads have done so.
+    /// Fills every slot of this thread, and waits until the other threads have filled theirs.
     fn burst(&mut self, team: &Team) -> Result<(), Halt> {
         for slot in self.slots.iter_mut() {
             *slot = self.blocks.allocate()?;

@@ -1,4 +1,4 @@
-//! One thread's access to the heap: counts, checks and, on request, times every call.
+//! One thread's access to the heap, which counts calls, checks blocks, and times calls on request.
 
 use crate::account::{Account, Share};
 use crate::latency::Latency;

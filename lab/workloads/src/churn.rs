@@ -82,7 +82,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 /// Number of steps between two checks of whether another thread has failed.
 const STRETCH: u64 = 1024;
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     blocks: Blocks<'a, H>,
     slots: Array<Slot>,
@@ -119,8 +118,8 @@ impl<H: Heap> Worker<'_, H> {
             self.replace()?;
         }
         for slot in self.slots.iter() {
-            // SAFETY: every slot holds a block that was allocated above, that only this thread
-            // uses, and that is not freed again.
+            // SAFETY: every slot holds a block that was allocated above. Only this thread uses
+            // these blocks, and it frees each only once.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())

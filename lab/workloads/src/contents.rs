@@ -14,8 +14,8 @@ pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns `asked`, or if it is 0 the alignment that malloc must give a block of this size: that of
-/// the largest type that fits.
+/// Returns the required alignment of a block: `asked`, or malloc's default for this size if `asked`
+/// is 0. The default is the alignment of the largest type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);
@@ -265,7 +265,7 @@ mod tests {
     fn every_word_that_is_written_is_looked_at() {
         let mut block = [0_u64; 9];
         let first = block.as_mut_ptr().cast::<u8>();
-        // SAFETY: `block` has 72 bytes, and this test owns it.
+        // SAFETY: `block` has 72 bytes and is aligned to a word, and this test owns it.
         unsafe {
             write_words(first, 0, 24, 7);
             write_words(first, 24, 72, 7);
@@ -278,7 +278,7 @@ mod tests {
             }
         }
         block.swap(1, 2);
-        // SAFETY: `block` has 72 bytes, and this test owns it.
+        // SAFETY: `block` has 72 bytes and is aligned to a word, and this test owns it.
         assert!(unsafe { verify_words(block.as_ptr().cast(), 72, 7) }.is_err());
     }
 

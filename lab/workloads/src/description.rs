@@ -1,5 +1,5 @@
-//! Descriptions of workloads for readers of their figures, and a workload's parameters as set on a
-//! command line.
+//! Types that describe a workload: its texts, parameters, presets and figures. [`Parameters`] holds
+//! parameter values, which it parses from a command line and checks.
 
 use crate::Refusal;
 
@@ -40,7 +40,7 @@ impl Parameter {
     }
 }
 
-/// Number of threads that work at the same time.
+/// Parameter for the number of threads that work at the same time.
 pub(crate) const THREADS: Parameter = Parameter {
     name: "threads",
     meaning: "threads that work at the same time",
@@ -50,7 +50,7 @@ pub(crate) const THREADS: Parameter = Parameter {
     most: 1024,
 };
 
-/// Seed of the random draws.
+/// Parameter for the seed of the random draws.
 pub(crate) const SEED: Parameter = Parameter {
     name: "seed",
     meaning: "seed of the random draws: equal seeds give equal operations",
@@ -60,7 +60,7 @@ pub(crate) const SEED: Parameter = Parameter {
     most: u64::MAX,
 };
 
-/// Whether single calls are timed.
+/// Parameter that enables the timing of single calls.
 pub(crate) const LATENCY: Parameter = Parameter {
     name: "latency",
     meaning: "1: time every call (slower: throughput is not comparable with latency=0), 0: do not",
@@ -135,7 +135,7 @@ pub enum Workload {
     Threadtest,
     /// `shbench`: blocks of varying sizes and lifetimes, all within one thread.
     Shbench,
-    /// `rptest`: blocks of random sizes in random slots, passed from thread to thread.
+    /// `rptest`: blocks of random sizes in random slots, and others passed from thread to thread.
     Rptest,
     /// `prodcons`: one thread allocates, another frees.
     Prodcons,

@@ -93,7 +93,8 @@ struct Parent<'a, H: Heap> {
     scene: &'a Scene<'a, H>,
     forks_children: bool,
     blocks: Blocks<'a, H>,
-    /// The parent's blocks, which a child inherits.
+    /// Blocks of this thread. A child inherits the blocks of all threads, and writes to those of
+    /// the first.
     slots: Array<Slot>,
     /// Slots for a child's own blocks, empty in the parent.
     own: Array<Slot>,
@@ -137,8 +138,8 @@ impl<'a, H: Heap> Parent<'a, H> {
             self.collect(((self.scene.children - left) % self.scene.alive) as usize)?;
         }
         for slot in self.slots.iter() {
-            // SAFETY: every slot holds a block in use, which only this thread uses and which is not
-            // freed again.
+            // SAFETY: every slot holds a block in use. Only this thread uses these blocks, and it
+            // frees each only once.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())
@@ -213,7 +214,8 @@ fn child<H: Heap>(
     }
     for _ in 0..scene.touches {
         let place = blocks.below(inherited.len() as u64) as usize;
-        // SAFETY: every inherited slot holds a block in use, and this process has one thread.
+        // SAFETY: every inherited slot holds a block that `allocate` returned on this heap and that
+        // has not been freed. This process has one thread.
         unsafe { blocks.rewrite(inherited[place]) }?;
     }
     for slot in own.iter() {

@@ -32,7 +32,8 @@ pub trait Heap: Sync {
         moved
     }
 
-    /// Asks the heap to purge as much as it can. Returns false if the heap has no such function.
+    /// Purges as much of the heap's free memory as possible. Returns false if the heap has no such
+    /// function.
     fn trim(&self) -> bool {
         false
     }
@@ -45,7 +46,7 @@ pub trait Heap: Sync {
     fn leave(&self) {}
 }
 
-/// The C library's interface, which a preloaded allocator serves.
+/// The C library's interface, which a preloaded allocator may serve.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Libc;
 
@@ -93,8 +94,8 @@ impl Heap for Libc {
 
 type MallocTrim = unsafe extern "C" fn(libc::size_t) -> libc::c_int;
 
-/// Returns `malloc_trim` of the object that serves malloc; `None` if that object has none, because
-/// the C library's function would trim a heap that is not in use.
+/// Returns `malloc_trim` of the object that serves malloc. Returns `None` if that object has no
+/// such function, because the C library's function would then trim a heap that is not in use.
 fn own_malloc_trim() -> Option<MallocTrim> {
     let [malloc, trim] = [c"malloc", c"malloc_trim"].map(|name| {
         // SAFETY: the name ends in a zero byte.

@@ -50,7 +50,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
     each.saturating_mul(parameters.value("threads"))
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     blocks: Blocks<'a, H>,
     /// Blocks in use: the first `kept` slots, of `bytes` bytes together.
@@ -107,8 +106,8 @@ impl<H: Heap> Worker<'_, H> {
         let slot = self.slots[place];
         self.slots[place] = self.slots[self.kept];
         self.bytes -= u64::from(slot.size);
-        // SAFETY: the first `kept` slots hold blocks that `work` allocated and only this thread
-        // uses; this one was removed from them above, so it is not freed again.
+        // SAFETY: the first `kept` slots hold blocks that `work` allocated. Only this thread uses
+        // them. This block's slot was removed from them above, so the block is not freed again.
         unsafe { self.blocks.free(slot) }
     }
 }

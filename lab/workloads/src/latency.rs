@@ -18,7 +18,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Creates an empty record, or `None` if calls are not timed.
+    /// Creates an empty record. Returns `None` if `wanted` is false.
     pub(crate) fn when(wanted: bool) -> Option<Self> {
         let empty = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).ok();
         match wanted {
@@ -55,8 +55,8 @@ impl Latency {
         let _ = self.free.add(&other.free);
     }
 
-    /// Returns the percentiles by figure name, and the cost of reading the clock, which is part of
-    /// every recorded duration.
+    /// Returns figures by name: percentiles and the maximum of the durations, and the cost of
+    /// reading the clock, which is part of every duration.
     pub(crate) fn figures(&self) -> Vec<(&'static str, f64)> {
         let at =
             |histogram: &Histogram<u64>, quantile| histogram.value_at_quantile(quantile) as f64;

@@ -85,8 +85,8 @@ thread_local! {
 }
 
 impl Lifo {
-    /// Creates a heap with `bytes` of memory, rounded up to chunks, that is written now. Eight
-    /// times that size is reserved in addition, and written on first use.
+    /// Creates a heap, and writes to every page of its first `bytes` bytes, rounded up to chunks.
+    /// Also reserves eight times that size, whose pages become resident on first use.
     ///
     /// # Errors
     /// Returns a failure if the system is out of memory.
@@ -143,8 +143,9 @@ impl Lifo {
             true => cache,
             false => self.adopt()?,
         };
-        // SAFETY: a cache lives as long as the process and is in one thread's `OWN` or in the list
-        // of idle caches, never both; `act` does not call this function again.
+        // SAFETY: a cache lives as long as the process. It is either in one thread's `OWN` or in
+        // the list of idle caches, so no other thread uses it. `act` does not call this function
+        // again.
         Some(act(unsafe { &mut *cache }))
     }
 

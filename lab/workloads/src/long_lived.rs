@@ -153,8 +153,8 @@ impl<H: Heap> Worker<'_, H> {
             self.period(team)?;
         }
         for slot in self.live.iter() {
-            // SAFETY: every slot holds a block in use, which only this thread uses and which is not
-            // freed again.
+            // SAFETY: every slot holds a block in use. Only this thread uses these blocks, and it
+            // frees each only once.
             unsafe { self.blocks.free(*slot) }?;
         }
         Ok(())
@@ -174,8 +174,8 @@ impl<H: Heap> Worker<'_, H> {
         }
         team.meet()?;
         for slot in self.burst.iter() {
-            // SAFETY: every slot holds a block that was allocated above, that only this thread
-            // uses, and that is not freed again.
+            // SAFETY: every slot holds a block that was allocated above. Only this thread uses
+            // these blocks, and it frees each only once.
             unsafe { self.blocks.free(*slot) }?;
         }
         self.blocks.flush();

@@ -23,7 +23,6 @@ struct Plan {
     touch: bool,
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
     /// Draws the sizes of a repeat. Sizes are not stored: a copy draws them again for the frees.

@@ -127,8 +127,8 @@ impl<H: Heap> Worker<'_, H> {
             team.go_on()?;
             let mut parcel = self.empty_parcel(number, team)?;
             self.fill(&mut parcel)?;
-            // Publish before a batch changes hands, on both sides. The count of requested bytes is
-            // then off by at most the batches that threads are working on.
+            // Publish the count of requested bytes before a batch changes hands, on both sides. The
+            // count is then off by at most the batches that threads are working on.
             self.blocks.flush();
             let receiver = self.scene.cast.receiver(number, batch);
             self.scene.post.send(receiver, parcel);
@@ -186,7 +186,8 @@ impl<H: Heap> Worker<'_, H> {
     fn empty(&mut self, parcel: Box<Parcel>) -> Result<(), Failure> {
         for slot in parcel.slots.iter() {
             // SAFETY: `fill` stored a block in every slot. The thread that filled the parcel no
-            // longer uses the blocks, and fills it again before it is emptied again.
+            // longer uses the blocks. It fills the parcel again before the parcel is emptied again,
+            // so no block is freed twice.
             unsafe { self.blocks.free(*slot) }?;
         }
         self.blocks.flush();

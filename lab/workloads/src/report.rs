@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Creates the outcome of threads that ran once, which is the usual case.
+    /// Creates the outcome of threads that were started once.
     pub(crate) fn of(
         finished: crate::threads::Finished<Tally>,
         account: &Account,

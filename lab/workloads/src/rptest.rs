@@ -1,5 +1,5 @@
-//! rptest, the rpmalloc benchmark: blocks of random sizes, freed and allocated in random slots of
-//! each thread, and passed from thread to thread.
+//! rptest, the rpmalloc benchmark. Each thread frees and allocates blocks of random sizes in random
+//! slots, and passes other blocks to the next thread.
 
 mod blocks;
 mod mapped;

@@ -59,7 +59,6 @@ struct Plan {
     fates: [Fate; 100],
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
     random: Random,

@@ -143,8 +143,9 @@ fn live<H: Heap>(mut slots: Array<Slot>, mut blocks: Blocks<'_, H>) -> Handed {
     let handed = blocks.below(slots.len() as u64) as usize;
     slots.swap(0, handed);
     for slot in &slots[1..] {
-        // SAFETY: every slot holds a block that was allocated above and only this thread uses; only
-        // the first slot is read again.
+        // SAFETY: every slot holds a block that `allocate` returned on this heap, and none has been
+        // freed. Only this thread uses these blocks. Of all slots, only the first is read again,
+        // and its block is not freed here.
         unsafe { blocks.free(*slot) }?;
     }
     Ok((slots, blocks.finish()))

@@ -141,7 +141,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// Outcome of a run.
+/// Results of the threads of a run, and its measurements.
 #[derive(Debug)]
 pub(crate) struct Finished<R> {
     /// The threads' results, in the order of their numbers.
@@ -155,7 +155,7 @@ pub(crate) struct Finished<R> {
 }
 
 impl<R> Finished<R> {
-    /// Converts the threads' results.
+    /// Applies `convert` to the result of each thread.
     pub(crate) fn map<S>(self, convert: impl FnMut(R) -> S) -> Finished<S> {
         Finished {
             results: self.results.into_iter().map(convert).collect(),
@@ -227,7 +227,7 @@ fn join<R>(handle: ScopedJoinHandle<'_, Result<R, Halt>>) -> Result<R, Halt> {
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Memory before, time, and memory after.
+/// Memory before the threads' work, its duration, and memory after it.
 type Measured = (Memory, Elapsed, Memory);
 
 /// Returns all results, or the first failure.
@@ -248,7 +248,7 @@ fn conclude<R>(
     }
 }
 
-/// Runs the starting thread's part.
+/// Measures the work of all threads, on the thread that started them.
 fn measure(team: &Team) -> Result<Measured, Halt> {
     team.starter.wait(&team.stopped)?;
     let before = Memory::read();

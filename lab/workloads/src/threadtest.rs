@@ -103,7 +103,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
         .saturating_mul(2)
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
     blocks: Array<*mut u8>,

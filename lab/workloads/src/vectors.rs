@@ -16,7 +16,6 @@ use crate::rptest::{Shape, Sizes, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 
-/// Vector that grows.
 #[derive(Clone, Copy)]
 struct Vector {
     /// Block that holds the vector; null before the first push.
@@ -57,8 +56,8 @@ impl Plan {
     }
 
     /// Returns an empty vector. The final sizes are evenly spaced quantiles of the distribution,
-    /// and exact and doubling vectors are spread evenly among them, so that the number of growths
-    /// does not depend on the seed.
+    /// and exact and doubling vectors are spread evenly among them. So the number of growths does
+    /// not depend on the seed.
     fn vector(&self, number: u64) -> Vector {
         let share = (u128::from(2 * number + 1) << 63) / u128::from(self.vectors);
         let before = number * self.exact / 100;
@@ -132,7 +131,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
     of_round.saturating_mul(plan.rounds)
 }
 
-/// State of one thread.
 struct Worker<'a, H: Heap> {
     plan: &'a Plan,
     caller: Caller<'a, H>,

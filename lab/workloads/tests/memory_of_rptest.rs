@@ -23,7 +23,7 @@ impl Heap for Mappings {
     }
 
     unsafe fn free(&self, block: *mut u8, size: usize) {
-        // SAFETY: the block is a mapping of its own, which no code uses any longer.
+        // SAFETY: `allocate` made the mapping with this size, and no code uses it any longer.
         unsafe { libc::munmap(block.cast(), size) };
     }
 }

@@ -67,7 +67,7 @@ fn a_third_each_is_aligned_to_8_to_16_and_not_at_all() {
             .filter(|life| life.alignment == alignment)
             .collect();
         let share = of_it.len() as f64 / lives.len() as f64;
-        // Five standard deviations.
+        // Five standard deviations of the share.
         let margin = 5.0 * (2.0 / 9.0 / lives.len() as f64).sqrt();
         assert!((share - 1.0 / 3.0).abs() < margin, "{alignment}: {share}");
         let due = alignment.max(8);

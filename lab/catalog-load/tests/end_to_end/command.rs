@@ -1,4 +1,5 @@
-//! Tests the output of the command line and its error messages.
+//! Tests the command line: reports, error messages, damaged and foreign data, memory limits and
+//! permissions.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,6 @@ pub fn catalog(words: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end.
 pub fn output(command: &mut Command) -> Output {
     command.output().expect("the command starts")
 }
@@ -60,7 +59,6 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Returns a path as text.
 pub fn text(path: &Path) -> &str {
     path.to_str()
         .expect("the temporary folder has a plain name")

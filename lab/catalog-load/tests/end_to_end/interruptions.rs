@@ -1,4 +1,5 @@
-//! Tests writing data to a full disk, in several processes at a time, and until Ctrl-C or kill -9.
+//! Tests of gen-data on a full disk, in several processes at the same time, and interrupted by
+//! Ctrl-C or kill -9.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;

@@ -55,15 +55,15 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     made
 }
 
-/// Makes the table of ratios between two times: that of taking a region and writing to each page,
-/// and that of writing to each page of a kept region. One process alternates between the two.
+/// Makes the table of ratios: the time of taking a region and writing to each page, over the time
+/// of writing to each page of a kept region. One process alternates between the two.
 #[must_use]
 pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "kept_ns")
 }
 
-/// Makes the table of ratios between the time of a pair of calls to lgalloc and that of a pair of
-/// calls to the published crate. One process alternates between the two.
+/// Makes the table of ratios: the time of a pair of calls to lgalloc, over that of a pair of calls
+/// to the published crate. One process alternates between the two.
 #[must_use]
 pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "published_ns")

@@ -7,7 +7,7 @@ use crate::caller::{Caller, Tally};
 use crate::random::{Random, mix};
 use crate::{Failure, Heap, Parameter, Parameters, contents};
 
-/// Alignment of the blocks.
+/// Parameter for the alignment of the blocks.
 pub(crate) const ALIGN: Parameter = Parameter {
     name: "align",
     meaning: "0: malloc, without an alignment; 8 or 16: every block has this alignment \
@@ -18,7 +18,7 @@ pub(crate) const ALIGN: Parameter = Parameter {
     most: 16,
 };
 
-/// Whether every page of each block is written.
+/// Parameter that decides whether every page of each block is written.
 pub(crate) const TOUCH: Parameter = Parameter {
     name: "touch",
     meaning: "1: write to every page of every block, so that resident memory can be compared with \

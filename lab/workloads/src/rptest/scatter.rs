@@ -1,6 +1,6 @@
 //! The order in which slots are visited.
 
-/// Order in which each slot is visited once. It looks random, and then starts again.
+/// Sequence that visits each slot once in an order that looks random, and then repeats itself.
 ///
 /// The order comes from a linear congruential generator of full period over the next power of two.
 /// Two reversible steps scramble the generator's state, so that every state occurs once; states
@@ -17,7 +17,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Creates an order of `slots` slots, at least one, from 128 random bits.
+    /// Creates a sequence over `slots` slots, at least one, from 128 random bits.
     pub fn new(slots: usize, random: [u64; 2]) -> Self {
         let slots = slots as u64;
         let bits = slots.next_power_of_two().trailing_zeros();

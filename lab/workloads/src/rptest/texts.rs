@@ -46,10 +46,10 @@ pub(crate) static DESCRIPTION: Description = Description {
     needs,
 };
 
-/// Minimum size of a block.
+/// Parameter for the minimum size of a block.
 pub(crate) const MIN: Parameter =
     Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block");
-/// Maximum size of a block.
+/// Parameter for the maximum size of a block.
 pub(crate) const MAX: Parameter = Parameter::new(
     "max",
     "bytes",
@@ -57,7 +57,7 @@ pub(crate) const MAX: Parameter = Parameter::new(
     [1, 1 << 30],
     "maximum size of a block",
 );
-/// Distribution of the sizes.
+/// Parameter for the distribution of the sizes.
 pub(crate) const DISTRIBUTION: Parameter = Parameter::new(
     "distribution",
     "",

@@ -154,8 +154,8 @@ impl<'a, H: Heap> Worker<'a, H> {
             return Ok(());
         }
         self.slots[place].block = std::ptr::null_mut();
-        // SAFETY: every filled slot holds a block that `allocate` returned and only this thread
-        // uses. This block has just been removed from its slot, so it is not freed again.
+        // SAFETY: every filled slot holds a block that `allocate` returned. Only this thread uses
+        // it. It has just been removed from its slot, so it is not freed again.
         unsafe { self.blocks.free(slot) }
     }
 
@@ -195,8 +195,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         let mut count = 0;
         for parcel in self.post.receive(self.number) {
             for slot in parcel.slots.iter() {
-                // SAFETY: the sender filled every slot and no longer uses the blocks; the parcel is
-                // filled again before it is sent again.
+                // SAFETY: the sender filled every slot, and no longer uses the blocks. It fills the
+                // parcel again before it sends it again, so no block is freed twice.
                 unsafe { self.blocks.free(*slot) }?;
             }
             self.post.give_back(parcel);

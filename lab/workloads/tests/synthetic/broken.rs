@@ -14,7 +14,8 @@ use crate::try_on;
 enum Fault {
     /// The heap returns null after a few blocks.
     Null,
-    /// The heap returns every hundredth block twice.
+    /// At every hundredth call, the heap returns the block that it returned before, if that block
+    /// is large enough.
     Twice,
     /// At every hundredth call, the heap zeroes the block that it returned before.
     Zeroes,

@@ -26,7 +26,7 @@ fn try_on<H: Heap>(heap: &H, workload: &str, words: &[&str]) -> Result<WorkloadR
     heapdrome_workloads::run(&parameters, heap)
 }
 
-/// Runs a workload on a recorder, and checks the properties of every workload.
+/// Runs a workload on a recorder, and checks the properties that every workload must have.
 fn recorded(workload: &str, words: &[&str]) -> (Recorder, WorkloadReport) {
     let recorder = Recorder::default();
     let report = try_on(&recorder, workload, words).expect("a sound heap");

@@ -31,8 +31,8 @@ fn sizes_are_drawn_evenly_and_anew_in_each_repeat() {
     assert!(found < limit, "{found} {limit}");
     let (first, second) = sizes.split_at(50_000);
     assert_ne!(first, second);
-    // Consecutive sizes are drawn independently: the sums of pairs are not uniform, but their
-    // remainders are.
+    // Consecutive sizes are drawn independently. So the remainders of weighted sums of pairs are
+    // uniform, although the sums are not.
     let sums = sizes.windows(2).map(|pair| (pair[0] + 3 * pair[1]) % 99);
     let (found, limit) = chi_square(&sums.collect::<Vec<_>>(), 0, 98, 99);
     assert!(found < limit, "{found} {limit}");

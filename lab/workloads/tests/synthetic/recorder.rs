@@ -9,7 +9,6 @@ use heapdrome_workloads::{Heap, Libc};
 /// Byte that fills a fresh block.
 const FRESH: u8 = 0xee;
 
-/// Recorded call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) thread: ThreadId,
@@ -43,7 +42,6 @@ struct State {
     numbered: usize,
 }
 
-/// Recording heap.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder(Mutex<State>);
 
@@ -101,7 +99,8 @@ impl State {
         let known = self.blocks.remove(&block.addr());
         let (number, true_size) = known.expect("only blocks in use are freed");
         assert_eq!(size, true_size, "a block is freed with its size");
-        // SAFETY: the block is in use and has `size` bytes.
+        // SAFETY: the callers pass a block in use with its size. `FRESH` was written to all of its
+        // bytes when it was allocated, and no other thread uses it.
         let bytes = unsafe { std::slice::from_raw_parts(block, size) };
         let fresh = bytes.iter().filter(|byte| **byte == FRESH).count();
         self.shadow.live -= 1;
@@ -128,7 +127,8 @@ impl Heap for Recorder {
 
     unsafe fn free(&self, block: *mut u8, size: usize) {
         self.0.lock().unwrap().freed(block, size);
-        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        // SAFETY: `Libc` returned the block with this size. By contract the block is in use, and is
+        // not used afterwards.
         unsafe { Libc.free(block, size) };
     }
 
@@ -138,7 +138,8 @@ impl Heap for Recorder {
         }
         let mut state = self.0.lock().unwrap();
         state.freed(block, old);
-        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        // SAFETY: `Libc` returned the block with the size `old` and malloc's default alignment. By
+        // contract it is in use, and is not used afterwards: no request of these tests fails.
         let grown = unsafe { Libc.reallocate(block, old, new) };
         // SAFETY: no request of these tests fails, so the block has `new` bytes, at least `old`. No
         // other code uses the fresh ones yet.

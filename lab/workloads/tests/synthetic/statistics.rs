@@ -1,11 +1,11 @@
-//! Tests of whether values follow a distribution.
+//! Chi-square test of whether values are uniformly distributed.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// Returns the chi-square statistic of values against equal probabilities from `least` to
-/// `greatest`, with `bins` bins of equal width, and the value that it exceeds with probability
-/// 1/10,000.
+/// `greatest`, with `bins` bins of equal width. Also returns the value that the statistic exceeds
+/// with probability 1/10,000.
 pub(crate) fn chi_square(values: &[u64], least: u64, greatest: u64, bins: u64) -> (f64, f64) {
     let width = (greatest - least + 1) / bins;
     assert_eq!(width * bins, greatest - least + 1, "bins of equal width");
