@@ -7,8 +7,8 @@ use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use scraper::{Html, Selector};
 
-/// Returns the race as text and as Markdown, in lines so wide that no sentence is wrapped, and the
-/// list entries of its page.
+/// Returns the race as text, as Markdown, and as the list entries of its page. Lines are so wide
+/// that no sentence is wrapped.
 fn forms(result: &RaceResult) -> [String; 3] {
     let terminal = Terminal {
         width: 1000,

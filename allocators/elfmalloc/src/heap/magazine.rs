@@ -123,8 +123,8 @@ impl Magazine {
         self.since.get() == Since::Refilled
     }
 
-    /// Returns whether the magazine has slots that were unused since the last call: no slow path
-    /// was taken, or the magazine rests and no refill woke it.
+    /// Returns whether the magazine has an array and was idle since the last call: it took no slow
+    /// path, or it rests and was only flushed. Begins a new period for the next call.
     pub fn look(&self) -> bool {
         let since = self.since.replace(Since::Nothing);
         let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;

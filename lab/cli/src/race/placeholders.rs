@@ -62,8 +62,9 @@ fn filled(arguments: &RaceArguments) -> Vec<&str> {
     swept.chain(threads).collect()
 }
 
-/// Returns the words of the command, and of commands in options such as `--prepare`, each with the
-/// command's name in messages. Omits lines with an unclosed quote.
+/// Splits the raced command, and each command line in an option such as `--prepare`, into words.
+/// Returns each with the name that messages use for it. Omits a command line with an unclosed
+/// quote.
 fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     let runs = &arguments.runs;
     let around = [

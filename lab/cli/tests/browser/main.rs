@@ -37,8 +37,8 @@ fn in_tables(race: &str) -> String {
     )
 }
 
-/// Returns a JavaScript expression for the names in the visible rows, from the top, of the first
-/// visible drawing that the selector `drawing` matches.
+/// Returns a JavaScript expression for the names of the visible rows, top to bottom, in the first
+/// visible drawing that matches the selector `drawing`.
 fn drawn(drawing: &str) -> String {
     format!(
         "[...[...document.querySelectorAll({})].find(d => d.getClientRects().length > 0).querySelectorAll('g.row')]\

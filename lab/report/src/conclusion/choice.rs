@@ -102,12 +102,14 @@ fn cheaper<'a>(
     setting.or(smaller).copied()
 }
 
-/// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
-/// such entrants. Returns `None` if there is no such figure. Only entrants with a proof count. An
-/// entrant that gains in processor time must not have been shown to be slower in wall time. An
-/// entrant that gains in memory must not have been shown to be slower in any speed. If the race
-/// could show only large differences in time, an entrant that gains in memory must also have been
-/// shown to be as fast as the baseline, in all judged speeds or in processor time.
+/// Returns the first figure on which an eligible entrant was shown to be better by enough to
+/// matter, and all eligible entrants that gain on it; `None` if there is none.
+///
+/// An entrant is eligible only if the result has its proof: the counts of processes and calls that
+/// it served. For a gain in processor time, it must not have been shown to be slower in wall time,
+/// and for a gain in memory, in any judged speed. If the race could show only large differences in
+/// time, an entrant that gains in memory must also have been shown to be as fast as the baseline,
+/// in all judged speeds or in processor time.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)

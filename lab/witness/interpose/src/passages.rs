@@ -2,9 +2,10 @@
 //!
 //! If blocks are sampled, a call that is not recorded jumps to the allocator after a few
 //! instructions, and returns directly to its caller. Before the jump, a call that makes a block
-//! counts the requested bytes down, and a free tests whether the block is sampled. realloc does
-//! both; reallocarray always runs through [`consider`]. If every block is recorded, every call that
-//! requests a block runs through [`consider`], because its stack may be recorded.
+//! subtracts the requested bytes from the distance to the next sample, and a free tests whether the
+//! block is sampled. realloc does both; reallocarray always runs through [`consider`]. If every
+//! block is recorded, every call that requests a block runs through [`consider`], because its stack
+//! may be recorded.
 
 use core::mem::offset_of;
 
@@ -42,8 +43,9 @@ pub fn passage(index: usize) -> Option<usize> {
     })
 }
 
-// Defines a passage that counts down the requested bytes, which `$into_rcx` loads into rcx.
-// Clobbers rcx and r10; `product` also clobbers r8.
+// Defines a passage that subtracts the requested bytes from the thread's distance to the next
+// sample. It jumps to `consider` if the request reaches the sample, and to the allocator otherwise.
+// `$into_rcx` loads the number of bytes into rcx. Clobbers rcx and r10; `product` also clobbers r8.
 #[cfg(target_arch = "x86_64")]
 macro_rules! countdown {
     ($name:ident, $($into_rcx:literal)+) => {
@@ -204,8 +206,10 @@ unsafe extern "C" fn consider() {
     )
 }
 
-// Defines a passage that counts down the requested bytes, which `$into_x12` loads into x12.
-// Clobbers x9, x10, x12 and x17; `product` also clobbers x13.
+// Defines a passage that subtracts the requested bytes from the thread's distance to the next
+// sample. It jumps to `consider` if the request reaches the sample, and to the allocator otherwise.
+// `$into_x12` loads the number of bytes into x12. Clobbers x9, x10, x12 and x17; `product` also
+// clobbers x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! countdown {
     ($name:ident, $($into_x12:literal)+) => {

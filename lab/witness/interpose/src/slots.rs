@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::layout::FUNCTIONS;
 
 unsafe extern "C" {
-    /// Code that finds the function that serves the first call to an entry point. It uses the
-    /// slots, so [`crate::entry`] defines it, and the linker resolves the reference.
+    /// Code to which an entry point jumps until its slot is filled: it finds the function that
+    /// serves the entry point, and fills the slot. [`crate::entry`] defines it and uses this
+    /// module. To avoid a cycle of modules, it is only declared here, and the linker resolves it.
     #[link_name = "heapdrome_unresolved"]
     fn unresolved();
 }

@@ -15,7 +15,7 @@ const PAUSE: u64 = 50_000;
 const PATIENCE: u32 = 100_000;
 /// Number of iterations of a spin loop that replace a pause where system calls are forbidden.
 const TURNS: u32 = 2_000;
-/// Number of pauses between two checks whether the collector lives.
+/// Number of pauses between two checks that the collector is alive.
 const LOOK_AT_COLLECTOR: u32 = 1_000;
 
 /// Waits until the entry at this index is free. If the recording is over or the collector seems
