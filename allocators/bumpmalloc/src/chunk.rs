@@ -41,7 +41,7 @@ pub const GRANULE: usize = MIN_ALIGNMENT;
 pub const WORD_SHIFT: u32 = 10;
 /// Number of words of marks for a whole chunk.
 const WORDS: usize = SIZE >> WORD_SHIFT;
-/// Number of words of marks at the start that the header replaces.
+/// Number of leading words of marks whose place the header takes.
 const HEADER_WORDS: usize = 128 / size_of::<AtomicU64>();
 
 /// Offset of the first block, and of the first marked granule.

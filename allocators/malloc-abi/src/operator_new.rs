@@ -389,8 +389,8 @@ pub fn align_or_null<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_void
 /// thrown and caught.
 fn has_new_handler() -> bool {
     let found: *const c_void;
-    // SAFETY: the linker creates a GOT slot for the weak symbol, and the loader fills it before this
-    // code runs. The load changes no memory.
+    // SAFETY: the linker creates a GOT slot for the weak symbol, and the loader fills it before
+    // this code runs. The load changes no memory.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(

@@ -117,7 +117,7 @@ pub enum Event<'a> {
         /// Step that begins or has ended.
         step: Searching<'a>,
     },
-    /// Swap of this size is created.
+    /// Creation of swap of this size begins.
     MakingSwap(Bytes),
     /// A cell of the paging lab begins a turn.
     Turn {

@@ -78,7 +78,7 @@ pub struct MemoryRun {
     pub peak_tree: Bytes,
     /// Method of reading, such as `cgroup v1 memory.stat every 5 ms`.
     pub method: String,
-    /// Memory that the method may miss or count twice.
+    /// Description of the memory that the method may miss or count more than once.
     pub error: String,
     /// Readings of the anonymous memory in order of time, thinned to at most 500. The reading with
     /// the most memory is kept.

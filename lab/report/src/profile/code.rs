@@ -13,8 +13,8 @@ const NAME: usize = 80;
 /// Name shown for blocks without a stack.
 pub(crate) const NO_STACK: &str = "(no stack recorded)";
 
-/// Maximum number of characters of a name that are read, so that a huge name in a damaged file costs
-/// little time.
+/// Maximum number of characters of a name that are read, so that a huge name in a damaged file
+/// costs little time.
 const LOOKED_AT: usize = 2000;
 
 /// Maximum length of template arguments that are shown, in bytes, including the brackets.

@@ -163,8 +163,8 @@ fn bytes(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// Formats an upper limit of lifetimes. Up to eight recorded calls in a row share one time stamp,
-/// so lifetimes below [`FINEST`] are not known.
+/// Formats an upper limit of lifetimes, at least [`FINEST`]: consecutive calls may share a time
+/// stamp, so shorter lifetimes are not known.
 fn lifetime(time: u64) -> String {
     Nanoseconds(time.max(FINEST)).to_string()
 }

@@ -46,8 +46,8 @@ pub fn current() -> *mut Record {
 
 /// Begins a new record in a child that has just been forked. Copies the parent's objects,
 /// calibration and live bytes, but no other counts. Returns the parent's record and the new one.
-/// Returns `None` if the parent has no record, or if parent and child both use the record in
-/// memory.
+/// Returns `None` if the parent has no record, or if parent and child both use the static record of
+/// processes that cannot create a file.
 pub fn renew() -> Option<(*mut Record, *mut Record)> {
     let old = RECORD.load(Ordering::Acquire);
     if old.is_null() {
@@ -141,7 +141,8 @@ fn find_mode() -> Mode {
     }
 }
 
-/// Unmaps a record, except the one in memory. The record's file remains.
+/// Unmaps a record and keeps its file. Does nothing for the static record of processes that cannot
+/// create a file.
 ///
 /// # Safety
 /// `record` comes from [`renew`], and nothing refers to it any longer.
