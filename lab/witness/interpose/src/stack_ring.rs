@@ -86,8 +86,8 @@ impl StackRing {
     /// Returns the header at a place.
     pub fn header(&self, place: u64) -> &Header {
         let word = place % BYTES / 8;
-        // SAFETY: `words` follows two `Line`s, so it is aligned to 128 bytes. `place` and the ring's
-        // length are multiples of `HEADER_BYTES`, because copies are reserved in steps of
+        // SAFETY: `words` follows two `Line`s, so it is aligned to 128 bytes. `place` and the
+        // ring's length are multiples of `HEADER_BYTES`, because copies are reserved in steps of
         // `bytes_of`, and readers round. So the header lies in `words` and is aligned. `words` and
         // `Header` consist only of atomics.
         unsafe { &*self.words.as_ptr().add(word as usize).cast::<Header>() }
