@@ -13,7 +13,7 @@ use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 /// block. The unused part of the last huge page is then small in proportion.
 pub(crate) const HUGE_FROM: usize = 64;
 /// Number of committed units from which a slowly growing heap may request huge pages.
-const HUGE_FROM_SLOW: usize = 512;
+const HUGE_FROM_SLOW: usize = 128;
 /// Processor time per unit, in microseconds, below which growth counts as fast. The page faults of
 /// a unit of small pages take about half as long.
 const FAST: u64 = 64;
