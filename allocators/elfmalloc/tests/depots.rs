@@ -3,7 +3,6 @@
 mod paths;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::heap::flush::empty_magazines;
 use heapdrome_elfmalloc::heap::front_end::Magazines;
 use heapdrome_elfmalloc::heap::heaps::Heaps;
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
@@ -34,7 +33,7 @@ fn free(backend: &Heaps<Simulated>, heap: HeapRef, blocks: Vec<*mut u8>) {
     for block in blocks {
         put::<Magazines>(backend, heap, class(), block);
     }
-    empty_magazines(backend, heap);
+    backend.empty_magazines(heap);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
         // will hardly allocate these blocks again.
         let oldest = magazine.capacity().div_ceil(if again { 1 } else { 2 });
         if magazine.was_refilled() {
-            remove_oldest(heap, class, oldest, |blocks| spill(heaps, heap, blocks));
+            heap.remove_oldest(class, oldest, |blocks| spill(heaps, heap, blocks));
         } else {
             release_oldest(heaps, heap, class, oldest);
         }
@@ -67,14 +67,6 @@ fn has_room<P: Pages>(heaps: &Heaps<P>, depot: &Depot, blocks: &FreeBlocks<'_>) 
     depot.bytes() + depot.chunk_bytes() + more <= (live / DEPOTS_PART).max(LEAST_KEPT)
 }
 
-/// Gives all blocks of a magazine back to their slabs, and updates the length that other threads
-/// read.
-pub(super) fn empty_magazine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
-    let length = heap.magazine(class).length();
-    release_oldest(heaps, heap, class, length);
-    heap.note_length(class);
-}
-
 /// Gives the `count` oldest blocks of a magazine back to their slabs. The magazine has at least
 /// `count` blocks.
 pub(super) fn release_oldest<P: Pages>(
@@ -83,30 +75,5 @@ pub(super) fn release_oldest<P: Pages>(
     class: SizeClass,
     count: usize,
 ) {
-    remove_oldest(heap, class, count, |blocks| heaps.give_from(heap, blocks));
-}
-
-/// Passes the `count` oldest blocks of a magazine to `give`. The magazine has at least `count`
-/// blocks.
-fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
-    if count != 0 {
-        heap.gave(count);
-        heap.magazine(class).remove_oldest(count, give);
-        heap.note_length(class);
-    }
-}
-
-/// Gives the blocks in the heap's coalescer back to their slabs.
-pub(super) fn empty_coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
-    if let Some(coalescer) = heap.coalescer() {
-        coalescer.empty(|blocks| heaps.give_from(heap, blocks));
-    }
-}
-
-/// Gives all blocks in the heap's magazines and coalescer back to their slabs.
-pub fn empty_magazines<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
-    for (class, _) in heap.magazines() {
-        empty_magazine(heaps, heap, class);
-    }
-    empty_coalescer(heaps, heap);
+    heap.remove_oldest(class, count, |blocks| heaps.give_from(heap, blocks));
 }

@@ -3,7 +3,6 @@
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
 
-use crate::heap::flush::{empty_coalescer, empty_magazine};
 use crate::heap::front::{MOST_TICKS, MOST_TICKS_GIVING};
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Magazine;
@@ -41,7 +40,7 @@ fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     if !heaps.has_small_magazines(heap) {
         for (class, magazine) in heap.magazines() {
             if magazine.capacity() != 0 {
-                empty_magazine(heaps, heap, class);
+                heaps.empty_magazine(heap, class);
                 if class.number() >= FIRST_SHARED {
                     magazine.rest();
                 }
@@ -59,13 +58,13 @@ fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
             shrink(heaps, heap, class);
         }
     }
-    empty_coalescer(heaps, heap);
+    heaps.empty_coalescer(heap);
 }
 
 /// Empties a magazine that has slots, and halves its capacity, but not below the first capacity of
 /// its class. A resting magazine stays at rest.
 fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
-    empty_magazine(heaps, heap, class);
+    heaps.empty_magazine(heap, class);
     let magazine = heap.magazine(class);
     let rests = magazine.wake();
     let capacity = magazine.capacity();

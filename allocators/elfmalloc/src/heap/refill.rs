@@ -4,7 +4,6 @@ use core::ptr::{NonNull, null_mut};
 
 use heapdrome_pages::Pages;
 
-use crate::heap::flush::empty_magazines;
 use crate::heap::grow::grow;
 use crate::heap::heaps::Heaps;
 use crate::heap::magazine::Event;
@@ -65,7 +64,7 @@ pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
 /// if out of memory.
 #[cold]
 pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
-    empty_magazines(heaps, heap);
+    heaps.empty_magazines(heap);
     heaps.release_kept();
     let mut block = heaps.take_one(bin);
     if block.is_null() {

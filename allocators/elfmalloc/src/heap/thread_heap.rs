@@ -16,6 +16,7 @@ use crate::heap::magazine::slots::MagazineRef;
 use crate::heap::outflow::Outflow;
 use crate::heap::quarantine::Quarantine;
 use crate::size_class::{CLASSES, SizeClass};
+use crate::slabs::free_blocks::FreeBlocks;
 use crate::slabs::shard::Attachment;
 use crate::units::metadata::ThreadMetadata;
 
@@ -132,6 +133,21 @@ impl ThreadHeap {
     /// Records the number of blocks in each magazine, for statistics.
     pub fn note_lengths(&self) {
         for (class, _) in self.magazines() {
+            self.note_length(class);
+        }
+    }
+
+    /// Passes the `count` oldest blocks of a magazine to `give`. The magazine has at least `count`
+    /// blocks.
+    pub(super) fn remove_oldest(
+        &self,
+        class: SizeClass,
+        count: usize,
+        give: impl FnOnce(FreeBlocks<'_>),
+    ) {
+        if count != 0 {
+            self.gave(count);
+            self.magazine(class).remove_oldest(count, give);
             self.note_length(class);
         }
     }

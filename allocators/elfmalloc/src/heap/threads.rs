@@ -4,7 +4,6 @@ use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
 
-use crate::heap::flush::{empty_coalescer, empty_magazines};
 use crate::heap::heaps::Heaps;
 use crate::heap::thread_heap::HeapRef;
 use crate::slabs::free_blocks::FreeBlock;
@@ -45,7 +44,7 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 /// in its coalescer back to their slabs.
 #[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
-    empty_coalescer(heaps, heap);
+    heaps.empty_coalescer(heap);
     heap.note_lengths();
 }
 
@@ -57,7 +56,7 @@ pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> b
         // Every cached block keeps its unit in use, so that the arena cannot shrink below that
         // unit.
         empty_quarantine(heaps, heap);
-        empty_magazines(heaps, heap);
+        heaps.empty_magazines(heap);
     }
     heaps.release_kept();
     let (memory, keep) = (heaps.memory(), Units::filled_by(keep));

@@ -1,5 +1,5 @@
-//! Epochs: once per epoch, idle memory returns from depots and bins to the pool, and from the pool
-//! to the system.
+//! Epochs: once per epoch, idle memory returns from depots, heaps of ended threads and bins to the
+//! pool, and from the pool to the system. Also empties the caches of one heap.
 //!
 //! Returning memory to the pool may end an epoch, and the end of an epoch returns memory to the
 //! pool. So both are in this file.
@@ -11,6 +11,7 @@ use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 use super::Heaps;
 use crate::heap::depot::Chunks;
 use crate::heap::thread_heap::{AnyHeap, HeapRef};
+use crate::size_class::SizeClass;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
@@ -98,17 +99,36 @@ impl<P: Pages> Heaps<P> {
     /// the slots of its magazines.
     #[cold]
     pub(super) fn empty(&self, heap: HeapRef) {
+        self.empty_magazines(heap);
         for (class, magazine) in heap.magazines() {
-            magazine.remove_oldest(magazine.length(), |blocks| self.give_from(heap, blocks));
             magazine.discard(&heap.metadata);
             heap.front.set_own(class, 0, 0);
         }
-        heap.note_lengths();
+        self.empty_depot(heap.as_any());
+        heap.budget.set(self.budget());
+    }
+
+    /// Gives all blocks in the heap's magazines and coalescer back to their slabs.
+    pub fn empty_magazines(&self, heap: HeapRef) {
+        for (class, _) in heap.magazines() {
+            self.empty_magazine(heap, class);
+        }
+        self.empty_coalescer(heap);
+    }
+
+    /// Gives all blocks of a magazine back to their slabs, and updates the length that other
+    /// threads read.
+    pub(in crate::heap) fn empty_magazine(&self, heap: HeapRef, class: SizeClass) {
+        let length = heap.magazine(class).length();
+        heap.remove_oldest(class, length, |blocks| self.give_from(heap, blocks));
+        heap.note_length(class);
+    }
+
+    /// Gives the blocks in the heap's coalescer back to their slabs.
+    pub(in crate::heap) fn empty_coalescer(&self, heap: HeapRef) {
         if let Some(coalescer) = heap.coalescer() {
             coalescer.empty(|blocks| self.give_from(heap, blocks));
         }
-        self.empty_depot(heap.as_any());
-        heap.budget.set(self.budget());
     }
 
     /// Gives all blocks in all depots back to their slabs.
