@@ -1,5 +1,5 @@
 //! Back-end over simulated pages: generated programs, ended threads, misuse, running out of memory,
-//! purges, large blocks, statistics, and the thread-local cache.
+//! purges, and the thread-local cache.
 
 mod giving;
 mod paths;
@@ -15,13 +15,10 @@ use heapdrome_elfmalloc::heap::large::free_large;
 use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::heap::threads::detach;
-use heapdrome_elfmalloc::heap::threads::note_cached;
 use heapdrome_elfmalloc::misuse::Misuse;
-use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{CLASSES, UNIT};
 use heapdrome_elfmalloc::units::amount::Units;
-use heapdrome_elfmalloc::units::large::{resize_large, usable};
 use heapdrome_pages::Simulated;
 
 const SMALL_ARENAS: Settings = Settings {
@@ -297,157 +294,6 @@ fn idle_units_are_purged_and_read_as_zero() {
     assert!(again.clean);
     // SAFETY: the block belongs to the test.
     assert_eq!(unsafe { again.block.as_ptr().read() }, 0);
-}
-
-#[test]
-fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
-    let backend = backend(1 << 30);
-    let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
-    // SAFETY: the block belongs to the test, which uses none of its bytes.
-    unsafe {
-        assert!(resize_large(backend.memory(), large.block, 3 * UNIT));
-        assert_eq!(
-            usable(backend.memory(), large.block.addr().get()),
-            Some(3 * UNIT)
-        );
-        assert!(resize_large(backend.memory(), large.block, 6 * UNIT));
-        let next = allocate_large(&backend, UNIT, UNIT).expect("there is memory");
-        assert_eq!(next.block.addr().get(), large.block.addr().get() + 6 * UNIT);
-        assert!(
-            !resize_large(backend.memory(), large.block, 7 * UNIT),
-            "the way is blocked"
-        );
-    }
-    backend.check();
-}
-
-#[test]
-fn no_large_block_begins_inside_another() {
-    let backend = backend(1 << 30);
-    let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
-    // SAFETY: the block has more than 16 bytes.
-    let inside = unsafe { large.block.add(16) };
-    assert_eq!(usable(backend.memory(), inside.addr().get()), None);
-    // SAFETY: no block begins at the address, and the block around it belongs to the test.
-    unsafe {
-        assert!(!resize_large(backend.memory(), inside, 3 * UNIT));
-        let moved = |size| backend.mapped.resize(backend.memory(), inside, size);
-        assert!(moved(UNIT).is_none() && moved(20 * UNIT).is_none());
-        let misuse = Misuse::NotABlock(inside.addr().get());
-        assert_eq!(free_large(&backend, inside.addr().get()), Err(misuse));
-    }
-    backend.check();
-}
-
-#[test]
-fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
-    let backend = backend(1 << 30);
-    let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
-    allocate_large(&backend, UNIT, UNIT).expect("the way is blocked");
-    // SAFETY: the blocks belong to the test, have the accessed bytes, and are not used after they
-    // have moved or are freed.
-    unsafe {
-        large.block.as_ptr().write_bytes(7, 8 * UNIT);
-        assert!(!resize_large(backend.memory(), large.block, 17 * UNIT));
-        assert!(
-            backend
-                .mapped
-                .move_to_mapping(backend.memory(), large.block, 9 * UNIT)
-                .is_none(),
-            "a block below 1 MiB is copied"
-        );
-        let moved = backend
-            .mapped
-            .move_to_mapping(backend.memory(), large.block, 17 * UNIT)
-            .expect("there is memory");
-        let bytes = core::slice::from_raw_parts(moved.as_ptr(), 17 * UNIT);
-        let step = if cfg!(miri) { 509 } else { 1 };
-        let are = |bytes: &[u8], value| bytes.iter().step_by(step).all(|&byte| byte == value);
-        assert!(are(&bytes[..8 * UNIT], 7));
-        assert!(are(&bytes[8 * UNIT..], 0));
-        let again = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
-        assert_eq!((again.block, again.clean), (large.block, true));
-        assert_eq!(again.block.as_ptr().read(), 0);
-        assert!(
-            backend
-                .mapped
-                .free(&backend.memory().pages, moved.addr().get())
-        );
-    }
-    backend.check();
-}
-
-#[test]
-fn statistics_say_what_is_live_kept_and_counted() {
-    let backend = backend(1 << 30);
-    let heap = backend.attach().expect("there is memory");
-    // The blocks occupy two slabs.
-    let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
-    let class = SizeClass::of(size);
-    let blocks: Vec<_> = (0..many).map(|_| allocate(&backend, heap, class)).collect();
-    let large = allocate_large(&backend, 300_000, UNIT).expect("there is memory");
-    note_cached(&backend, heap);
-    let before = Snapshot::of(&backend);
-    let of = before.classes[class.number()];
-    assert_eq!(of.live, many * size);
-    assert_eq!((of.mapped, before.large), (2 * UNIT, 5 * UNIT));
-    assert_eq!(of.live + of.cached + of.dirty, of.mapped);
-    assert!(of.refills > 0 && of.remote_frees == 0);
-    assert_eq!(before.statistics().live, of.live + 5 * UNIT);
-    let other = backend.attach().expect("there is memory");
-    for block in blocks {
-        free(&backend, other, class, block);
-    }
-    // SAFETY: the heaps and the block belong to this thread, which no longer uses them.
-    unsafe {
-        detach(&backend, other);
-        detach(&backend, heap);
-        assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
-    }
-    backend.release_kept();
-    let after = Snapshot::of(&backend);
-    assert_eq!(after.classes[class.number()].remote_frees, many as u64);
-    assert_eq!(
-        (after.all.live, after.all.cached, after.all.dirty),
-        (0, 0, 0)
-    );
-    assert_eq!((after.purges, after.idle), (0, 7 * UNIT));
-    backend.memory().purge_units(Units::MAX);
-    let purged = Snapshot::of(&backend);
-    assert_eq!((purged.purged, purged.idle), (7 * UNIT as u64, 0));
-    assert!(purged.purges > 0);
-}
-
-#[test]
-fn the_peak_does_not_shrink_with_the_arena() {
-    let backend = Heaps::new(Simulated::new(1 << 30));
-    backend.start(|| Settings {
-        arena: 64 << 20,
-        ..Settings::DEFAULT
-    });
-    let large = allocate_large(&backend, 64 * UNIT, UNIT).expect("there is memory");
-    let before = Snapshot::of(&backend);
-    assert!(before.peak_mapped >= before.mapped);
-    // SAFETY: the block belongs to the test, which no longer uses it.
-    unsafe { assert_eq!(free_large(&backend, large.block.addr().get()), Ok(())) };
-    backend.memory().purge_units(Units::MAX);
-    assert!(backend.memory().release_addresses(Units::NONE));
-    let after = Snapshot::of(&backend);
-    assert!(after.mapped < before.mapped);
-    assert_eq!(after.peak_mapped, before.peak_mapped);
-}
-
-#[test]
-fn an_allocation_that_fails_is_no_refill() {
-    let backend = backend(1 << 30);
-    let class = SizeClass::of(64);
-    let refills = || Snapshot::of(&backend).classes[class.number()].refills;
-    backend.memory().pages.set_limit(0);
-    assert!(backend.take_without_heap(class).is_null());
-    assert_eq!(refills(), 0);
-    backend.memory().pages.set_limit(1 << 30);
-    assert!(!backend.take_without_heap(class).is_null());
-    assert_eq!(refills(), 1);
 }
 
 #[test]
