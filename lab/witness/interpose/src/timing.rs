@@ -32,7 +32,7 @@ const PERIOD: f64 = 256.0;
 /// Processor time of the process when its program began, in nanoseconds.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 
-/// A timed call, as [`record`](crate::recording_passages::record) lays it out on the stack.
+/// A timed call, as `record` of [`crate::recording_passages`] lays it out on the stack.
 #[repr(C)]
 pub struct TimedCall {
     pub call: Call,
