@@ -14,6 +14,7 @@
 //! command line. `heapdrome allocators check` runs only the checks, against any allocator.
 
 mod check;
+mod checks;
 mod child;
 mod execute;
 mod program;
@@ -25,7 +26,8 @@ pub mod steps;
 mod subject;
 mod suite;
 
-pub use check::{Check, Level, checks};
+pub use check::{Check, Level};
+pub use checks::checks;
 pub use execute::execute;
 pub use program::{Operation, Program, Step};
 pub use shrink::shrink;
