@@ -43,3 +43,15 @@ pub(crate) fn find(name: &str) -> Option<Load> {
         _ => return None,
     })
 }
+
+/// Asserts that a load writes the same file each time, and that a larger one begins with it.
+#[cfg(test)]
+fn assert_grows_at_its_end(write: fn(&mut Vec<u8>, u64) -> std::io::Result<()>) {
+    let file = |count| {
+        let mut bytes = Vec::new();
+        write(&mut bytes, count).expect("memory");
+        bytes
+    };
+    assert_eq!(file(3), file(3));
+    assert!(file(4).starts_with(&file(3)) && file(4) != file(3));
+}

@@ -78,15 +78,11 @@ int twice{number}(int count, const std::string name) {{
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::assert_grows_at_its_end;
+    use super::write;
 
     #[test]
     fn a_longer_file_begins_with_the_shorter_one() {
-        let text = |count| {
-            let mut text = Vec::new();
-            write(&mut text, count).expect("memory");
-            text
-        };
-        assert!(text(4).starts_with(&text(3)));
+        assert_grows_at_its_end(write);
     }
 }
