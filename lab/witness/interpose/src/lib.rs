@@ -46,6 +46,7 @@ mod recording;
 mod recording_passages;
 mod resolve;
 mod ring;
+mod ring_supply;
 mod rings;
 mod sample;
 mod sampling;

@@ -14,6 +14,7 @@ use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
 use crate::own;
 use crate::passages;
 use crate::record::{self, Mode};
+use crate::ring_supply;
 use crate::rings;
 use crate::slots::{self, SLOTS, Slot};
 use crate::system::{self, ObjectInfo};
@@ -181,7 +182,7 @@ fn counter(index: usize, path: &[u8], counted: bool) -> usize {
 
 fn recording_begins(index: usize, path: &[u8]) {
     if index == MALLOC {
-        rings::set_server(path);
+        ring_supply::set_server(path);
     }
     rings::begin();
 }
