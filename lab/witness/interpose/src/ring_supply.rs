@@ -89,8 +89,8 @@ pub fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-/// Returns a new ring, in a file of this library's folder; `None` if the file cannot be created. The
-/// caller holds the lock on the rings.
+/// Returns a new ring, in a file of this library's folder; `None` if the file cannot be created.
+/// The caller holds the lock on the rings.
 pub fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
     let number = own.made.fetch_add(1, Ordering::Relaxed);
