@@ -1,7 +1,7 @@
 //! Profiles a trace: how much memory a program requested, when, in which sizes, and for how long.
 //!
 //! One pass over the trace makes a [`Profile`]. The pass needs memory for the live blocks, and a
-//! bounded amount for each process, thread and stack, however long the trace is. `docs/traces.md`
+//! bounded amount for each process, thread and stack, however long the trace is. `docs/profiles.md`
 //! describes each figure.
 
 #![forbid(unsafe_code)]

@@ -13,7 +13,7 @@ const FEWEST: u64 = TimedCalls::FEWEST;
 
 /// Largest processor time that recording costs, as a multiple of the time that the recorder
 /// measures. The measured time lacks the entry into the library, and the program's cache misses
-/// that the library causes. See "Time in the allocator" in docs/traces.md.
+/// that the library causes. See "Time in the allocator" in docs/profiles.md.
 const RECORDER_MOST: f64 = 2.5;
 
 /// Processor time in nanoseconds, estimated from the timed calls.

@@ -3,8 +3,8 @@
 //! The rounds of two races do not pair, so the two estimates are independent. The change is the
 //! difference of their logarithms, and its variance is the sum of both variances. Each estimate is
 //! the trimmed mean of logarithms. The two are compared by the method of Yuen (1974), with the
-//! degrees of freedom of Welch (1947) and Satterthwaite (1946). `docs/statistics.md` lists the
-//! error rates.
+//! degrees of freedom of Welch (1947) and Satterthwaite (1946). `docs/statistics-results.md` lists
+//! the error rates.
 
 use crate::Interval;
 use crate::independent::half_width;

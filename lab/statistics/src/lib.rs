@@ -18,8 +18,8 @@
 //! - [`only_grows`] determines whether a series only grows, and how fast;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
-//! `docs/statistics.md` describes the rule, the reasons why it is valid, and its measured error
-//! rates.
+//! `docs/statistics.md` describes the rule and the reasons why it is valid, and
+//! `docs/statistics-results.md` its measured error rates.
 
 mod boundary;
 mod change;

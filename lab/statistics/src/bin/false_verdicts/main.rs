@@ -1,7 +1,7 @@
 //! Simulates races. Counts false verdicts on equal entrants and in comparisons of two races, and
 //! real differences that the races show.
 //!
-//! The rule and the stopping criterion are those of real races. See docs/statistics.md.
+//! The rule and the stopping criterion are those of real races. See docs/statistics-results.md.
 
 mod conditions;
 mod counts;
