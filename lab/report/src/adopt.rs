@@ -189,22 +189,33 @@ fn systemd(variables: &[(String, String)]) -> Vec<String> {
 /// Returns the lines of a Dockerfile. Each `$` in a value is escaped, because it begins a variable
 /// there.
 fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
-    let get = match (&adoption.package, adoption.preload.first()) {
-        (Some(package), _) => Some(format!(
+    let get = match &adoption.package {
+        Some(package) => vec![format!(
             "RUN apt-get update && apt-get install -y --no-install-recommends {}",
             foreign::line(package)
-        )),
-        (None, Some(path)) => {
-            let path = double_quoted(&path.to_string_lossy());
-            let file = path.rsplit('/').next().unwrap_or(&path);
-            Some(format!("COPY [\"{file}\", \"{path}\"]"))
-        }
-        (None, None) => None,
+        )],
+        None => adoption
+            .preload
+            .iter()
+            .flat_map(|path| copied(path))
+            .collect(),
     };
     let set = variables
         .iter()
         .map(|(key, value)| format!("ENV {key}=\"{}\"", double_quoted(value).replace('$', "\\$")));
     get.into_iter().chain(set).collect()
+}
+
+/// Returns the lines of a Dockerfile that copy a library into the image, with the conditions for
+/// it as comments.
+fn copied(path: &Path) -> [String; 3] {
+    let path = double_quoted(&path.to_string_lossy());
+    let file = path.rsplit('/').next().unwrap_or(&path);
+    [
+        format!("# {file} must be in the build context (the folder of `docker build`);"),
+        "# the image's glibc must be at least as new as the one it was built with".to_owned(),
+        format!("COPY [\"{file}\", \"{path}\"]"),
+    ]
 }
 
 /// Formats text for use inside double quotes, on one line.
@@ -243,6 +254,8 @@ A systemd service (systemctl edit NAME):
     Environment=\"MIMALLOC_PURGE_DELAY=50%% $x \\\"y\\\"\"
 
 A Dockerfile:
+    # libmimalloc.so must be in the build context (the folder of `docker build`);
+    # the image's glibc must be at least as new as the one it was built with
     COPY [\"libmimalloc.so\", \"/usr/lib/libmimalloc.so\"]
     ENV LD_PRELOAD=\"/usr/lib/libmimalloc.so\"
     ENV MIMALLOC_PURGE_DELAY=\"50% \\$x \\\"y\\\"\"
