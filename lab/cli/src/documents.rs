@@ -31,7 +31,9 @@ fn every_command_line_of_the_documents_is_one() {
         ("docs/report.md", 2),
         ("docs/sweeps.md", 4),
         ("docs/commands.md", 18),
-        ("docs/traces.md", 3),
+        ("docs/traces.md", 9),
+        ("docs/profiles.md", 3),
+        ("docs/replays.md", 9),
         ("README.md", 4),
     ] {
         let text = std::fs::read_to_string(root.join(document)).expect("the document is there");

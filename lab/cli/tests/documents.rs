@@ -1,5 +1,5 @@
-//! Checks of the documents: every link works, every page is linked, tables of suites and workloads
-//! are complete, and each concept has one name.
+//! Checks of the documents: every link works, every page is linked, the two lists of pages agree,
+//! tables of suites and workloads are complete, and each concept has one name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -119,6 +119,73 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
         .filter(|page| *page != chapters && !linked.contains(page))
         .collect();
     assert!(lost.is_empty(), "no page links to {lost:?}");
+}
+
+/// Returns each heading of a document, and the pages that the text below it links, in the order of
+/// their first links.
+fn pages_by_heading(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut parts: Vec<(String, Vec<String>)> = Vec::new();
+    let mut heading = false;
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                heading = true;
+                parts.push((String::new(), Vec::new()));
+            }
+            Event::End(TagEnd::Heading(_)) => heading = false,
+            Event::Text(text) if heading => {
+                let part = parts.last_mut().expect("it has begun");
+                part.0.push_str(&text);
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                let page = dest_url.split('#').next().unwrap_or_default().to_owned();
+                let part = parts.last_mut().expect("a heading comes first");
+                if !part.1.contains(&page) {
+                    part.1.push(page);
+                }
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+#[test]
+fn the_entrances_lead_to_the_chapters_in_their_order() {
+    let entrances = pages_by_heading(&read(&root().join("docs/README.md")));
+    let chapters = pages_by_heading(&read(&root().join("docs/SUMMARY.md")));
+    assert_eq!(chapters.len(), 4, "the title and three parts");
+    for (part, pages) in &chapters[1..] {
+        let entrance = entrances.iter().find(|(heading, _)| heading == part);
+        let (_, linked) = entrance.unwrap_or_else(|| panic!("no entrance: {part}"));
+        // The page of results lists the others in that folder.
+        let is_listed =
+            |page: &&String| page.starts_with("results/") && !page.ends_with("README.md");
+        let pages: Vec<_> = pages.iter().filter(|page| !is_listed(page)).collect();
+        let linked: Vec<_> = linked.iter().filter(|page| pages.contains(page)).collect();
+        assert_eq!(linked, pages, "{part}");
+    }
+}
+
+#[test]
+fn chapters_have_the_titles_of_their_pages() {
+    let list = read(&root().join("docs/SUMMARY.md"));
+    let chapter = |line: &str| {
+        let link = line.trim_start().strip_prefix("- [")?.strip_suffix(')')?;
+        let (title, page) = link.split_once("](")?;
+        (!page.starts_with("results/")).then(|| (title.to_owned(), page.to_owned()))
+    };
+    let chapters: Vec<_> = list.lines().filter_map(chapter).collect();
+    assert!(chapters.len() > 25, "chapters are found: {chapters:?}");
+    for (title, page) in chapters {
+        let text = read(&root().join("docs").join(&page));
+        let heading = text.lines().next().unwrap_or_default();
+        let rest = heading.strip_prefix("# ");
+        let rest = rest.and_then(|heading| heading.strip_prefix(title.as_str()));
+        // A heading may end with a version.
+        let agrees = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "));
+        assert!(agrees, "{page}: {heading}; the list says {title}");
+    }
 }
 
 /// A report names documents as plain text instead of links, because the report's location is not
