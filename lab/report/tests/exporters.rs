@@ -204,7 +204,7 @@ fn colours_change_nothing_but_colours() {
             },
             &usual()
         )
-        .contains("\u{1b}[38;5;2m1.08x faster")
+        .contains("\u{1b}[38;5;2m7.4% less")
     );
 }
 
