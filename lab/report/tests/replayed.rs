@@ -137,6 +137,7 @@ fn the_program_gains_less_than_its_replay() {
             ),
             "{form}"
         );
+        assert!(form.contains("a forecast without an interval"), "{form}");
     }
     let paced = Conclusion::of(&replayed(ReplaySpeed::Paced, None)).to_string();
     assert!(!paced.contains("own times differ less"), "{paced}");

@@ -85,7 +85,10 @@ fn scope(advice: Advice<'_>, replay: &Replayed) -> String {
             let saved = saved.filter(|saved| *saved > 0.0);
             let saved = saved.map(|saved| {
                 let saved = fraction(share * saved);
-                format!(", so it would save about {saved} of its processor time")
+                format!(
+                    ", so it would save about {saved} of its processor time (a forecast without an interval: \
+                     the race does not know the error of the share, which heapdrome profile shows)"
+                )
             });
             format!(
                 ": when it was recorded, the program spent about {} of its processor time in the allocator{}",
