@@ -77,7 +77,8 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
 }
 
 /// Returns a table of the functions that requested the most bytes at the peak. Their names have at
-/// most `width` characters.
+/// most `width` characters. The columns up to `peak blocks` are those of the peak, and the others
+/// those of the whole run.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -91,10 +92,10 @@ pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<
         .map(|(name, _)| foreign::shorten(name, width));
     let mut columns = vec![
         Column::text("requested by", names.collect::<Vec<_>>()),
-        Column::figures("at the peak", column(&|of| bytes(of.at_peak.bytes))),
+        Column::figures("peak bytes", column(&|of| bytes(of.at_peak.bytes))),
         Column::figures("share", column(&|of| share(of.at_peak.bytes, total))),
-        Column::figures("blocks", column(&|of| grouped(of.at_peak.blocks))),
-        Column::figures("requested", column(&|of| bytes(of.made.bytes))),
+        Column::figures("peak blocks", column(&|of| grouped(of.at_peak.blocks))),
+        Column::figures("all bytes", column(&|of| bytes(of.made.bytes))),
     ];
     if functions
         .iter()

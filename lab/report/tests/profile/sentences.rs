@@ -191,7 +191,7 @@ fn stacks_of_a_sample_have_errors_and_no_temporary_blocks() {
     let profile = leaking("./app", "/nowhere/app", 1000).profile();
     tells(
         &profile,
-        &["requested by at the peak 95% ± share blocks requested not freed"],
+        &["requested by peak bytes 95% ± share peak blocks all bytes not freed"],
     );
     assert!(!told(&profile).contains("next call"));
 }
