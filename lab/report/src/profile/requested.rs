@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_profile::{Profile, StackUse, Suspect};
-use heapdrome_schema::Bytes;
+use heapdrome_profile::{ProcessProfile, Profile, StackUse, Suspect};
+use heapdrome_schema::{Bytes, Nanoseconds};
 
 use super::code::{self, Called};
 use super::estimates::interval;
@@ -177,10 +177,35 @@ fn ends(suspect: &Suspect) -> String {
     interval(middle, half, |bytes| Bytes(bytes).to_string())
 }
 
-/// Returns a sentence on the stacks whose live bytes only grow; `None` if there are none.
+/// Returns the reason why no stack is suspected of a leak.
+fn without_suspects(profile: &Profile) -> String {
+    let is_long = |process: &ProcessProfile| {
+        let [begin, end] = process.span;
+        end.saturating_sub(begin) >= Suspect::SHORTEST
+    };
+    if !profile.has_stacks() {
+        return "Not tested for leaks, because the trace has no stacks; record it with --stacks."
+            .to_owned();
+    }
+    match profile.processes.iter().any(is_long) {
+        true => "No leak is suspected: no stack has live bytes that only grow.".to_owned(),
+        false => format!(
+            "Not tested for leaks, because no process ran for {} or longer.",
+            Nanoseconds(Suspect::SHORTEST)
+        ),
+    }
+}
+
+/// Returns a sentence on the stacks whose live bytes only grow, or on why there are none; `None` if
+/// there were no calls.
 pub(crate) fn growth(profile: &Profile) -> Option<String> {
+    if profile.all.counts.calls() == 0 {
+        return None;
+    }
     let all = suspects(profile);
-    let first = all.first()?;
+    let Some(first) = all.first() else {
+        return Some(without_suspects(profile));
+    };
     let names = code::names(profile, Some(first.stack));
     let called = Called {
         names,
