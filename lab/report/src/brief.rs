@@ -23,6 +23,9 @@ const LINES: usize = 30;
 const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.
 const REASONS: usize = 3;
+/// Maximum number of details of one reason, such as lines of standard error. The last are the most
+/// informative.
+const QUOTED: usize = 3;
 
 /// Brief output: the tables, the reason for the gain, the noise, the entrants without a valid row,
 /// the proof, the remarks that fit, the command that uses the winner, and the conclusion.
@@ -178,9 +181,9 @@ fn why_not(entrant: &EntrantResult) -> String {
         return format!("not served: {program} ({reason}); {advice}");
     }
     let (headline, details) = why_out(entrant);
-    match details.last() {
-        Some(detail) => format!("{headline}; {detail}"),
-        None => headline,
+    match &details[details.len().saturating_sub(QUOTED)..] {
+        [] => headline,
+        last => format!("{headline}; {}", last.join("; ")),
     }
 }
 

@@ -137,6 +137,7 @@ fn the_program_gains_less_than_its_replay() {
             ),
             "{form}"
         );
+        assert!(form.contains("a forecast without an interval"), "{form}");
     }
     let paced = Conclusion::of(&replayed(ReplaySpeed::Paced, None)).to_string();
     assert!(!paced.contains("own times differ less"), "{paced}");
@@ -186,9 +187,27 @@ fn a_replay_within_its_limits_says_so_and_doubts_nothing() {
     let result = replayed(ReplaySpeed::Paced, Some(fidelity(Agreement::Within)));
     for form in forms(&result) {
         assert!(
-            form.contains("within the limits of heapdrome trace check, in peak memory."),
+            form.contains(
+                "within the limits of heapdrome trace check, in peak memory under the allocator of the \
+                 recording."
+            ),
             "{form}"
         );
         assert!(!form.contains("misses"), "{form}");
     }
+}
+
+#[test]
+fn agreement_names_the_allocators_that_were_compared() {
+    let mut within = fidelity(Agreement::Within);
+    let order = FidelityCheck {
+        property: Property::MemoryOrder,
+        ..within.checks[0].clone()
+    };
+    within.checks.push(order);
+    within.entrants = ["system", "rival"].map(str::to_owned).to_vec();
+    let told = Conclusion::of(&replayed(ReplaySpeed::Paced, Some(within))).to_string();
+    let scopes = "in peak memory under the allocator of the recording, and in order by memory across \
+                  system and rival.";
+    assert!(told.contains(scopes), "{told}");
 }

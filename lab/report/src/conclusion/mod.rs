@@ -17,7 +17,7 @@ use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
 pub(crate) use others::others;
-pub(crate) use replayed::agrees;
+pub(crate) use replayed::agreement;
 pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
