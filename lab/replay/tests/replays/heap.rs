@@ -49,7 +49,9 @@ impl Recorder {
     }
 }
 
-impl Heap for Recorder {
+// SAFETY: `Libc` makes all blocks, and frees or resizes each of them at most once, because it leaves
+// the record of live blocks first.
+unsafe impl Heap for Recorder {
     fn malloc(&self, size: usize) -> *mut u8 {
         self.made(Libc.malloc(size), size)
     }
