@@ -16,6 +16,7 @@ pub const MADV_DONTFORK: c_int = 10;
 pub const MADV_WIPEONFORK: c_int = 18;
 pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
+pub const AT_PAGESZ: c_ulong = 6;
 pub const AT_HWCAP: c_ulong = 16;
 pub const AT_HWCAP2: c_ulong = 26;
 
