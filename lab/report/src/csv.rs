@@ -8,8 +8,8 @@ use crate::{Exporter, ReportError};
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
 /// Rounds are counted from 1. `peak_tree_bytes` and `average_tree_bytes` are measured in untimed
-/// runs, so their round is the number of the untimed run. A value that is not finite is an empty field. For an entrant without
-/// samples, the last three fields are empty.
+/// runs, so their round is the number of the untimed run. A value that is not finite is an empty
+/// field. For an entrant without samples, the last three fields are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 

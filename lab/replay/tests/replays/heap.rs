@@ -49,7 +49,7 @@ impl Recorder {
     }
 }
 
-// SAFETY: `Libc` makes all blocks, and frees or resizes each of them at most once, because it leaves
+// SAFETY: `Libc` makes all blocks. It frees or resizes each at most once, because the block leaves
 // the record of live blocks first.
 unsafe impl Heap for Recorder {
     fn malloc(&self, size: usize) -> *mut u8 {
