@@ -76,7 +76,7 @@ typedef struct {
     size_t reserved_bytes; /* reserved address space */
     size_t dirty_bytes;    /* free with contents, and room that caches have borrowed */
     size_t purged_bytes;   /* returned to the system */
-    size_t stale_bytes;    /* in parts that were partly in swap; in purged_bytes, unless refused */
+    size_t stale_bytes;    /* dropped because partly in swap; included in purged_bytes */
     size_t moved_bytes;    /* moved with their pages when a region grew */
     size_t copied_bytes;   /* copied because the system refused to move their pages */
     size_t purge_failures; /* number of purges that the system refused */

@@ -20,8 +20,9 @@ const LOOKED_AT: usize = 16;
 /// Number of pages in a stretch of 2 MiB if a page has 4 KiB, the minimum.
 const PAGES: usize = UNIT / 4096;
 
-/// Calls `tell` with every swapped part of a region. Returns the total number of bytes in these
-/// parts. `is_swapped` returns whether any page of the stretch of 2 MiB at an address is in swap.
+/// Calls `drop` with every swapped part of a region. Returns the total number of bytes in the parts
+/// for which `drop` returns true. `is_swapped` returns whether any page of the stretch of 2 MiB at
+/// an address is in swap.
 ///
 /// In a region of at most 32 MiB, checks and reports each stretch separately. In a larger region,
 /// checks only a sample, and reports the whole region if one stretch of the sample is in swap.
@@ -29,23 +30,17 @@ pub fn swapped_stretches(
     start: usize,
     size: usize,
     mut is_swapped: impl FnMut(usize) -> bool,
-    mut tell: impl FnMut(usize, usize),
+    mut drop: impl FnMut(usize, usize) -> bool,
 ) -> usize {
+    let mut dropped = |place, size| if drop(place, size) { size } else { 0 };
     let units = size / UNIT;
     let step = units.div_ceil(LOOKED_AT).max(1);
     let stretches = (0..units).step_by(step).map(|unit| start + unit * UNIT);
     let mut swapped = stretches.filter(|place| is_swapped(*place));
     if step > 1 {
-        let any = swapped.next().is_some();
-        if any {
-            tell(start, size);
-        }
-        return if any { size } else { 0 };
+        return swapped.next().map_or(0, |_| dropped(start, size));
     }
-    swapped.fold(0, |sum, place| {
-        tell(place, UNIT);
-        sum + UNIT
-    })
+    swapped.map(|place| dropped(place, UNIT)).sum()
 }
 
 /// Reader of `/proc/self/pagemap`. Opens the file when it is first needed. Create a reader for each
@@ -145,16 +140,28 @@ mod tests {
     }
 
     /// Returns the parts that are reported for a region of `units` stretches, and their total size
-    /// in units.
+    /// in units. Each part counts as dropped.
     fn told(units: usize, is_swapped: impl Fn(usize) -> bool) -> (Vec<(usize, usize)>, usize) {
         let mut told = Vec::new();
         let swapped = swapped_stretches(
             UNIT,
             units * UNIT,
             |place| is_swapped(place / UNIT - 1),
-            |place, size| told.push((place / UNIT - 1, size / UNIT)),
+            |place, size| {
+                told.push((place / UNIT - 1, size / UNIT));
+                true
+            },
         );
         (told, swapped / UNIT)
+    }
+
+    #[test]
+    fn a_part_that_could_not_be_dropped_does_not_count() {
+        let second = |place: usize, _: usize| place == 2 * UNIT;
+        for (units, expected) in [(4, UNIT), (32, 0)] {
+            let dropped = swapped_stretches(UNIT, units * UNIT, |_| true, second);
+            assert_eq!(dropped, expected);
+        }
     }
 
     #[test]

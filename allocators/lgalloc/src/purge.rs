@@ -38,24 +38,25 @@ pub fn freshen(start: usize, class: SizeClass) {
 
 /// Drops the contents of the stretches for which `is_swapped` returns true. In a region above 32
 /// MiB, checks only a sample, and drops all contents if one stretch of the sample is in swap.
-/// Returns the number of bytes in the dropped parts, even if the system refuses.
+/// Returns the number of dropped bytes.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }
 
-/// Drops the contents and page tables of a range.
+/// Drops the contents and page tables of a range. Returns false if the system refuses.
 ///
 /// Without a page table, the first write turns 2 MiB into one huge page, and the system makes room
 /// for it in one step. With a table, the system makes room for each of 512 pages separately. Linux
 /// 6.14 and later free the table together with the contents, unless the call is interrupted. A
 /// second call then frees the table, so it is made if the settings enable huge pages.
-fn drop_with_tables(start: usize, size: usize) {
-    purge(start, size);
+fn drop_with_tables(start: usize, size: usize) -> bool {
+    let purged = purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
         // SAFETY: the range consists of whole pages of a free region, whose contents no code needs.
         // If this call fails, only the page table stays.
         unsafe { Linux.purge(place, size) };
     }
+    purged
 }
 
 /// Statistics of dropped contents.
@@ -63,8 +64,8 @@ fn drop_with_tables(start: usize, size: usize) {
 pub struct Dropped {
     /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes in parts of regions that were to be dropped because they were at least partly in swap
-    /// when the region was reused. `purged_bytes` includes them, except those of refused purges.
+    /// Bytes in parts of regions that were dropped because they were at least partly in swap when
+    /// the region was reused. `purged_bytes` includes them.
     pub stale_bytes: usize,
     /// Number of purges that the system refused.
     pub failures: usize,

@@ -47,8 +47,8 @@ pub struct Stats {
     pub dirty_bytes: usize,
     /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes in parts of regions that were to be dropped because they were at least partly in swap.
-    /// `purged_bytes` includes them, except those of refused purges.
+    /// Bytes in parts of regions that were dropped because they were at least partly in swap.
+    /// `purged_bytes` includes them.
     pub stale_bytes: usize,
     /// Bytes that moved with their pages when a region grew.
     pub moved_bytes: usize,

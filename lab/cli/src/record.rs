@@ -140,14 +140,14 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
     }
     if summary.gave_up > 0 {
         output::tell(format_args!(
-            "{} of {} processes stopped recording before their end, since shared memory was full or \
+            "{} of {} processes stopped recording before their end, because shared memory was full or \
              the collector was stopped",
             summary.gave_up, summary.processes
         ));
     }
     if summary.left_out > 0 {
         output::tell(format_args!(
-            "{} not recorded: address space ran out",
+            "not recorded: {}, because their process ran out of address space",
             count(summary.left_out, "sampled block")
         ));
     }
@@ -157,7 +157,7 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
         command_succeeded(summary)?;
         return Err(Failure::Usage(
             "nothing was recorded: the command called no allocation function that can be replaced, as \
-             one that is statically linked or brings its own malloc"
+             one that is statically linked or has its own malloc"
                 .to_owned(),
         ));
     }
@@ -176,14 +176,14 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
 fn tell_of_stacks(summary: &Summary) {
     if summary.stacks_lost > 0 {
         output::tell(format_args!(
-            "at least {} lost: shared memory ran out, or a thread left a signal handler by a jump",
+            "at least {} lost: shared memory ran out, or a thread left a signal handler by longjmp",
             count(summary.stacks_lost, "stack")
         ));
     }
     if summary.stacks_unplaced > 0 {
         output::tell(format_args!(
-            "{} an address of which the file is not known: its process ended before heapdrome saw \
-             the file, or the stack was damaged",
+            "{} an address in an unknown file: its process ended before heapdrome saw the file, or \
+             the stack was damaged",
             match summary.stacks_unplaced {
                 1 => "one stack has".to_owned(),
                 stacks => format!("{} have", count(stacks, "stack")),

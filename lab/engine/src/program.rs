@@ -28,16 +28,16 @@ pub fn short(command: &[String]) -> String {
     one_line(&shlex::try_join(words).unwrap_or_else(|_| command.join(" ")))
 }
 
-/// Puts a text on one line, and truncates it after sixty characters.
+/// Maximum length of a text on one line, in characters.
+const LONGEST: usize = 60;
+
+/// Puts a text on one line, and shortens it to [`LONGEST`] characters.
 pub fn one_line(text: &str) -> String {
     let one_line: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    match one_line.char_indices().nth(60) {
-        Some((end, _)) => format!("{}...", &one_line[..end]),
-        None => one_line,
-    }
+    heapdrome_report::shorten(&one_line, LONGEST)
 }
 
 /// Checks that no word names a pipe that is open for reading, such as the process substitution

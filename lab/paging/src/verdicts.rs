@@ -234,6 +234,7 @@ impl Test {
                 low: self.low,
                 high: self.high,
             },
+            unless: None,
         }
     }
 

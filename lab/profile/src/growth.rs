@@ -14,10 +14,6 @@ const FINEST: u32 = 12;
 /// Minimum number of cells from which a trend is computed.
 const FEWEST: usize = 40;
 
-/// Run time of a process, in nanoseconds, from which its stacks may be suspected. The memory of a
-/// shorter process may not have settled.
-const SHORTEST: u64 = 1_000_000_000;
-
 /// Share of a process's run time, at its start, that the trend ignores: programs allocate their
 /// long-lived data then.
 const WARM_UP: f64 = 0.25;
@@ -45,6 +41,12 @@ pub struct Suspect {
     pub interval: [f64; 2],
     /// Live blocks of the stack when the process ended.
     pub left: Amount,
+}
+
+impl Suspect {
+    /// Run time of a process, in nanoseconds, from which its stacks may be suspected. The memory of
+    /// a shorter process may not have settled.
+    pub const SHORTEST: u64 = 1_000_000_000;
 }
 
 /// Times at which live bytes are noted: the ends of cells of equal width. The width doubles when
@@ -154,7 +156,7 @@ pub(crate) struct Candidate<'a> {
 /// which the process ends.
 pub(crate) fn suspects(grid: Grid, end: u64, all: Vec<Candidate<'_>>) -> Vec<Suspect> {
     let mut grid = grid;
-    if end.saturating_sub(grid.begin.unwrap_or(end)) < SHORTEST {
+    if end.saturating_sub(grid.begin.unwrap_or(end)) < Suspect::SHORTEST {
         return Vec::new();
     }
     grid.shift(end);

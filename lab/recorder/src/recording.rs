@@ -81,7 +81,8 @@ pub struct Summary {
     pub waited: Duration,
     /// Number of processes whose recording stopped before their end.
     pub gave_up: u32,
-    /// Number of sampled blocks that could not be recorded for lack of memory.
+    /// Number of sampled blocks that were not recorded, because their process ran out of address
+    /// space.
     pub left_out: u64,
     /// Lower bound of the number of stacks that could not be recorded.
     pub stacks_lost: u64,

@@ -70,7 +70,8 @@ fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
 
 /// Returns the folder of an entry's build; `None` if heapdrome does not build the entry. The
 /// folder's name depends on the pinned sources, the recipe, the flags and the recipe's glue files.
-/// If any of them changes, heapdrome builds the library again in a new folder.
+/// If any of them changes, heapdrome builds the library again in a new folder. A new compiler does
+/// not change the name, so a library stays usable after an update, or without a compiler.
 pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, pin) = recipe_of(entry)?;
     let steps = format!("{recipe:?}");

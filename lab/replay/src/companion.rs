@@ -57,8 +57,7 @@ fn report(words: &[String]) -> Result<String, String> {
     let failed = |why: &dyn std::fmt::Display| format!("{path}: {why}");
     let file = File::open(path).map_err(|error| failed(&error))?;
     // SAFETY: `replay` accepts only a file whose header has the right checksum, so `compile` wrote
-    // the file. heapdrome gives it a name only once it is complete, and does not change it. The
-    // allocator behind `Libc` serves this whole process, which has to trust it.
+    // the file. heapdrome gives it a name only once it is complete, and does not change it.
     let outcome = unsafe { replay(&file, touch, &Libc) };
     let outcome = outcome.map_err(|error| failed(&error))?;
     serde_json::to_string(&told(&outcome, touch)).map_err(|error| error.to_string())

@@ -23,6 +23,9 @@ const LINES: usize = 30;
 const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.
 const REASONS: usize = 3;
+/// Maximum number of details of one reason, such as lines of standard error. The last are the most
+/// informative.
+const QUOTED: usize = 3;
 
 /// Brief output: the tables, the reason for the gain, the noise, the entrants without a valid row,
 /// the proof, the remarks that fit, the command that uses the winner, and the conclusion.
@@ -46,7 +49,7 @@ impl Exporter for Brief<'_> {
             .any(|row| row.decided_after.is_some());
         let most = if left { "up to " } else { "" };
         page.title(result, &format!("{most}{rounds}, fastest first"));
-        glance(&mut page, &sheet);
+        glance(&mut page, &sheet, conclusion.recommended());
         page.metrics(&sheet);
         if let Some(reason) = conclusion.reason(&sheet) {
             page.fact("Why", &format!("{reason}."));
@@ -94,16 +97,17 @@ impl Brief<'_> {
     }
 }
 
-/// Adds the table and its legend, or a sentence if no entrant has a valid row.
-fn glance(page: &mut Page, sheet: &Sheet<'_>) {
+/// Adds the table, with a mark for the recommended entrant, and its legend, or a sentence if no entrant has a valid row.
+fn glance(page: &mut Page, sheet: &Sheet<'_>, recommended: Option<&EntrantResult>) {
     if sheet.rows.is_empty() {
         page.line("No allocator counts.");
         return;
     }
     let shapes = Shape::shrinking();
-    let choices = shapes.iter().map(|shape| glance::table(sheet, *shape));
+    let choices = shapes.iter();
+    let choices = choices.map(|shape| glance::table(sheet, recommended, *shape));
     let choice = page.ranking(sheet, choices);
-    let legend = glance::legend(sheet, shapes[choice]);
+    let legend = glance::legend(sheet, recommended, shapes[choice]);
     let legend = page.paint.faint(&filled(&legend, page.width, ""));
     page.line(&legend);
 }
@@ -177,9 +181,9 @@ fn why_not(entrant: &EntrantResult) -> String {
         return format!("not served: {program} ({reason}); {advice}");
     }
     let (headline, details) = why_out(entrant);
-    match details.last() {
-        Some(detail) => format!("{headline}; {detail}"),
-        None => headline,
+    match &details[details.len().saturating_sub(QUOTED)..] {
+        [] => headline,
+        last => format!("{headline}; {}", last.join("; ")),
     }
 }
 

@@ -6,7 +6,7 @@ mod claims;
 use std::collections::BTreeSet;
 
 use heapdrome_schema::{
-    Agreement, Collection, Member, MisuseRun, Purpose, RaceResult, Role, Scale, Status, Table,
+    Collection, Member, MisuseRun, Purpose, RaceResult, Role, Scale, Status, Table,
 };
 
 use claims::ORDER;
@@ -192,23 +192,16 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
 /// check.
 pub(crate) fn checked(collection: &Collection) -> Option<String> {
     let fidelity = collection.fidelity()?;
-    let of = |agreement: Agreement| {
-        let those = fidelity.checks.iter();
-        let those = those.filter(move |one| one.agreement == agreement);
-        those
-            .map(|one| one.property.name().to_owned())
-            .collect::<Vec<_>>()
-    };
-    let [within, misses] = [Agreement::Within, Agreement::Miss].map(of);
-    Some(match (within.is_empty(), misses.is_empty()) {
-        (_, false) => format!(
-            "The replay misses its program in {}: treat verdicts on that with doubt.",
-            words::listed(&misses)
-        ),
-        (false, true) => conclusion::agrees(&within),
-        (true, true) => {
+    let misses = fidelity.misses();
+    let misses: Vec<_> = misses.map(|one| one.property.name().to_owned()).collect();
+    Some(match misses.as_slice() {
+        [] => conclusion::agreement(fidelity).unwrap_or_else(|| {
             "Nothing could be compared: no difference between entrants was shown.".to_owned()
-        }
+        }),
+        misses => format!(
+            "The replay misses its program in {}: treat verdicts on that with doubt.",
+            words::listed(misses)
+        ),
     })
 }
 

@@ -7,9 +7,9 @@ use crate::{Exporter, ReportError};
 
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
-/// Rounds are counted from 1. `peak_tree_bytes` is measured in untimed runs, so its round is the
-/// number of the untimed run. A value that is not finite is an empty field. For an entrant without
-/// samples, the last three fields are empty.
+/// Rounds are counted from 1. `peak_tree_bytes` and `average_tree_bytes` are measured in untimed
+/// runs, so their round is the number of the untimed run. A value that is not finite is an empty
+/// field. For an entrant without samples, the last three fields are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 
@@ -103,6 +103,7 @@ fn series(entrant: &EntrantResult) -> Vec<(&str, &Series)> {
         ("system_s", &entrant.system_s),
         ("peak_rss_bytes", &entrant.peak_rss_bytes),
         ("peak_tree_bytes", &entrant.peak_tree_bytes),
+        ("average_tree_bytes", &entrant.average_tree_bytes),
         ("minor_faults", &entrant.minor_faults),
         ("major_faults", &entrant.major_faults),
         ("voluntary_switches", &entrant.voluntary_switches),

@@ -89,19 +89,22 @@ fn skip_string(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// Shortens `text` to at most `width` characters. An ellipsis marks the cut.
-pub(crate) fn shorten(text: &str, width: usize) -> String {
+/// Shortens `text` to at most `width` characters. An ellipsis marks the cut. Cuts between two
+/// words, unless a long word would leave more than half of the width empty.
+#[must_use]
+pub fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut short = String::new();
-    for c in text.chars() {
-        short.push(c);
-        if short.width() + 1 > width {
-            short.pop();
-            break;
-        }
-    }
+    let ends = text.char_indices().map(|(place, _)| place);
+    let fits = |end: &usize| text[..*end].width() < width;
+    let end = ends.take_while(fits).last().unwrap_or(0);
+    let (kept, rest) = text.split_at(end);
+    let last_word = kept.rfind(' ').filter(|space| {
+        let is_within_word = !rest.starts_with(' ');
+        is_within_word && kept[..*space].width() >= width / 2
+    });
+    let mut short = kept[..last_word.unwrap_or(end)].trim_end().to_owned();
     if width > 0 {
         short.push('…');
     }
@@ -149,6 +152,15 @@ mod tests {
         assert_eq!(shorten("mimalloc3", 8), "mimallo…");
         assert_eq!(shorten("日本語日本語", 5), "日本…");
         assert_eq!(shorten("x", 0), "");
+    }
+
+    #[test]
+    fn text_is_cut_between_words() {
+        assert_eq!(shorten("takes more memory", 17), "takes more memory");
+        assert_eq!(shorten("takes more memory", 14), "takes more…");
+        assert_eq!(shorten("takes more memory", 11), "takes more…");
+        assert_eq!(shorten("takes more memory", 10), "takes…");
+        assert_eq!(shorten("a averyverylongword", 12), "a averyvery…");
     }
 
     #[test]

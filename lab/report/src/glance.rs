@@ -10,6 +10,9 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
+/// Mark after the name of the recommended entrant.
+const RECOMMENDED: char = '*';
+
 /// Mark before a ratio that shows no difference, or is unknown.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
@@ -71,42 +74,48 @@ impl Shape {
 }
 
 /// Returns the columns of the table: the names, and a column for each of [`Figure::COMMON`] that
-/// any entrant has.
-pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
-    let names = sheet.rows.iter();
-    let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
-    let names = Column::text("allocator", names.collect());
+/// any entrant has. The recommended entrant, if there is one, is marked.
+pub(crate) fn table(
+    sheet: &Sheet<'_>,
+    recommended: Option<&EntrantResult>,
+    shape: Shape,
+) -> Vec<Column> {
+    let names = sheet.rows.iter().map(|row| {
+        let name = foreign::short_name(&row.entrant.allocator, shape.name);
+        match recommended.is_some_and(|one| std::ptr::eq(one, row.entrant)) {
+            true => format!("{name} {RECOMMENDED}"),
+            false => name,
+        }
+    });
+    let names = Column::text("\nallocator", names.collect());
     let figures = Figure::COMMON.iter();
     let figures = figures.filter_map(|figure| column(sheet, *figure, shape));
     std::iter::once(names).chain(figures).collect()
 }
 
-/// Explains the cells of the table and their marks.
-pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
+/// Explains the ratios of the table, and its marks.
+pub(crate) fn legend(
+    sheet: &Sheet<'_>,
+    recommended: Option<&EntrantResult>,
+    shape: Shape,
+) -> String {
     let baseline = sheet.baseline();
-    let value = if shape.values { "value, " } else { "" };
     let interval = match shape.intervals {
-        true => format!(", {}", words::interval_of(sheet.result.alpha)),
+        true => format!(", with its {}", words::interval_of(sheet.result.alpha)),
         false => String::new(),
     };
-    let replay = sheet.result.options.replay.as_ref();
-    let has_times = replay.is_none_or(|replay| replay.speed.supports(Claim::Throughput));
-    let reading = match has_times {
-        true => "0.5 is 2x faster",
-        false => "below 1 is better",
-    };
-    let cells = format!("{value}ratio to {baseline} ({reading}){interval}");
+    let mut legend = format!("ratio to {baseline}, below 1 is better{interval}");
+    let mut explain = |mark: char, meaning: &str| legend.push_str(&format!("; {mark} {meaning}"));
+    explain(NO_CLEAR_DIFFERENCE, "no clear difference");
     let mut rows = sheet.rivals();
-    let missed = rows.any(|row| {
-        Figure::COMMON
-            .iter()
-            .any(|figure| is_missed(sheet, row, *figure))
-    });
-    let missed = match missed {
-        true => format!("; {MISSED} the replay misses its program here"),
-        false => String::new(),
-    };
-    format!("{cells}; {NO_CLEAR_DIFFERENCE} no clear difference{missed}")
+    let common = Figure::COMMON.iter();
+    if rows.any(|row| common.clone().any(|figure| is_missed(sheet, row, *figure))) {
+        explain(MISSED, "the replay misses its program here");
+    }
+    if recommended.is_some() {
+        explain(RECOMMENDED, "recommended");
+    }
+    legend
 }
 
 /// Returns whether a figure of the entrant has the mark for a replay that differs from its program.
@@ -154,10 +163,13 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
         Figure::Memory if !shape.intervals => "peak".to_owned(),
         figure => figure.name(sheet),
     };
-    let head = match shape.has_values(figure) {
-        true => format!("{name}, {}", unit.name),
-        false => format!(" {name}"),
+    // The second line of the head names the parts of the cells below it.
+    let value = match shape.has_values(figure) {
+        true => format!("{:>width$} ", unit.name),
+        false => String::new(),
     };
+    let interval = if shape.intervals { " interval" } else { "" };
+    let head = format!("{name}\n{value} ratio{interval}");
     Some(Column::text(head, joined.collect()))
 }
 

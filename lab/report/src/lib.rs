@@ -43,6 +43,7 @@ pub use brief::Brief;
 pub use conclusion::{Advice, Conclusion, Figure};
 pub use csv::Csv;
 pub use evidence::evidence;
+pub use foreign::shorten;
 pub use json::Json;
 pub use list::{listing, wrapped};
 pub use markdown::Markdown;

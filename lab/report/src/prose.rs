@@ -24,7 +24,7 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
             words::fraction(smallest)
         ),
     };
-    let itself = words::change(&noise.baseline_again);
+    let itself = words::plain_ratio(&noise.baseline_again);
     let name = foreign::name(&result.baseline);
     format!("{shows}; {name} against itself {itself}.")
 }
@@ -43,7 +43,7 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
             told_differences(&smallest)
         ),
     };
-    let itself = words::change(&noise.baseline_again);
+    let itself = words::plain_ratio(&noise.baseline_again);
     let name = foreign::short_name(&result.baseline, 14);
     format!("{shows}; {name} against itself {itself}.")
 }

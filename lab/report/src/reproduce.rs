@@ -93,6 +93,13 @@ mod tests {
     }
 
     #[test]
+    fn a_shell_expands_no_pattern_and_no_home() {
+        for word in ["*.c", "a?", "[ab].c", "~/c", "{a,b}", "a=~/c"] {
+            assert_eq!(quoted(word), format!("'{word}'"));
+        }
+    }
+
+    #[test]
     fn a_collection_without_races_is_asked_for_as_it_was() {
         let collection = Collection {
             schema: heapdrome_schema::SCHEMA,

@@ -23,9 +23,8 @@ pub(crate) fn capital(text: &str) -> String {
 }
 
 /// Formats the verdict with its estimate, with its interval if `interval` is set, and with the
-/// properties in which a replay misses its program.
-///
-/// A faster entrant's ratio is inverted, so that 0.926 reads `1.08x faster`.
+/// properties in which a replay misses its program. A ratio of 0.926 reads `7.4% less`, in time as
+/// in memory.
 pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
     let verdict = bare_comparison(compared, interval);
     let names = compared.misses.iter().map(|one| one.name().to_owned());
@@ -47,11 +46,18 @@ pub(crate) fn bare_comparison(compared: &Comparison, interval: bool) -> String {
     match compared.verdict {
         Verdict::Undecided => NO_DIFFERENCE.to_owned(),
         Verdict::NotJudged => NOT_JUDGED.to_owned(),
-        Verdict::Faster => times(above_one([ratio, low, high]), "faster", interval),
-        Verdict::Slower => times(above_one([ratio, low, high]), "slower", interval),
-        Verdict::Less => percent([1.0 - ratio, 1.0 - high, 1.0 - low], "less", interval),
-        Verdict::More if ratio >= 2.0 => times([ratio, low, high], "as much", interval),
-        Verdict::More => percent([ratio - 1.0, low - 1.0, high - 1.0], "more", interval),
+        Verdict::Faster | Verdict::Less if ratio * ABSURD_FACTOR < 1.0 => {
+            format!("less than 1/{ABSURD_FACTOR} as much")
+        }
+        Verdict::Faster | Verdict::Less => {
+            percent([1.0 - ratio, 1.0 - high, 1.0 - low], "less", interval)
+        }
+        Verdict::Slower | Verdict::More if ratio >= 2.0 => {
+            times([ratio, low, high], interval)
+        }
+        Verdict::Slower | Verdict::More => {
+            percent([ratio - 1.0, low - 1.0, high - 1.0], "more", interval)
+        }
     }
 }
 
@@ -65,15 +71,14 @@ pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     if compared.verdict != Verdict::Undecided {
         return format!("{verdict} over {rounds}");
     }
-    let more = compared
-        .rounds_to_show_one_percent
-        .filter(|more| *more > 0)
-        .map_or_else(String::new, |more| {
-            format!(
-                "; about {} would show 1%",
-                count(u64::from(more), "more round")
-            )
-        });
+    let more = match compared.rounds_to_show_one_percent {
+        Some(0) => String::new(),
+        Some(more) => {
+            let more = count(u64::from(more), "more round");
+            format!("; about {more} would show 1%")
+        }
+        None => "; too noisy to show 1%".to_owned(),
+    };
     format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
 }
 
@@ -93,22 +98,6 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
         (true, false) => {
             format!("{} (too few rounds for an interval)", bare_ratio(*ratio))
         }
-        (false, _) => "unknown".to_owned(),
-    }
-}
-
-/// Formats a ratio as a change, such as `+0.2% (-1.0% to +1.3%)`.
-pub(crate) fn change(compared: &Comparison) -> String {
-    let change = |ratio: f64| format!("{:+.1}%", 100.0 * (ratio - 1.0));
-    let Comparison {
-        ratio, low, high, ..
-    } = *compared;
-    match (
-        ratio.is_finite(),
-        low.is_finite() && high.is_finite() && low > 0.0,
-    ) {
-        (true, true) => format!("{} ({} to {})", change(ratio), change(low), change(high)),
-        (true, false) => format!("{} (too few rounds for an interval)", change(ratio)),
         (false, _) => "unknown".to_owned(),
     }
 }
@@ -148,44 +137,35 @@ fn ratio_decimals(ratio: f64) -> usize {
     }
 }
 
-/// Inverts a ratio below 1, together with its interval.
-fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
-    if ratio < 1.0 {
-        [1.0 / ratio, 1.0 / high, 1.0 / low]
-    } else {
-        [ratio, low, high]
-    }
-}
-
-/// Formats a factor, such as `1.08x faster (1.06 to 1.10)`.
-fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String {
+/// Formats a factor, such as `2.50x as much (2.40 to 2.60)`.
+fn times([estimate, low, high]: [f64; 3], interval: bool) -> String {
     if estimate >= ABSURD_FACTOR {
-        return format!("more than {ABSURD_FACTOR}x {word}");
+        return format!("more than {ABSURD_FACTOR}x as much");
     }
-    let shown = if interval {
-        [estimate, low, high]
-    } else {
-        [estimate; 3]
+    let largest = if interval { high } else { estimate };
+    let decimals = match largest {
+        large if large >= 99.95 => 0,
+        large if large >= 9.995 => 1,
+        _ => 2,
     };
-    let decimals = decimals(shown, 1.0, 2);
     let tail = if interval {
         format!(" ({low:.decimals$} to {high:.decimals$})")
     } else {
         String::new()
     };
-    format!("{estimate:.decimals$}x {word}{tail}")
+    format!("{estimate:.decimals$}x as much{tail}")
 }
 
 /// Formats a percentage, such as `12% less (10 to 14)`. `parts` are fractions.
 fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     let [estimate, low, high] = parts.map(|part| part * 100.0);
-    let usual = usize::from(low.abs().min(estimate.abs()) < 9.95);
     let shown = if interval {
         [estimate, low, high]
     } else {
         [estimate; 3]
     };
-    let decimals = decimals(shown, 0.0, usual);
+    let is_small = |part: &f64| part.abs() < 9.95;
+    let decimals = decimals(shown, usize::from(shown.iter().any(is_small)));
     let [estimate, low, high] = [estimate, low, high].map(|part| format!("{part:.decimals$}"));
     let is_exact = low == estimate && high == estimate;
     let tail = match interval && !is_exact {
@@ -195,24 +175,17 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     format!("{estimate}% {word}{tail}")
 }
 
-/// Returns the number of decimals: `usual`, or up to two more if any part would otherwise read as
-/// `nothing`, the value for no difference. Large factors have fewer decimals.
-fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
-    let nearest = parts
-        .iter()
-        .map(|part| (part - nothing).abs())
-        .fold(f64::INFINITY, f64::min);
-    let largest = parts
-        .iter()
-        .fold(0.0_f64, |largest, part| largest.max(part.abs()));
-    if nothing > 0.0 && largest >= 9.995 {
-        return if largest >= 99.95 { 0 } else { 1 };
-    }
+/// Returns the number of decimals of percentages: `usual`, or up to two more if any would otherwise
+/// read as 0 or as 100.
+fn decimals(percentages: [f64; 3], usual: usize) -> usize {
+    let distance = |part: &f64| part.abs().min((part - 100.0).abs());
+    let distances = percentages.iter().map(distance);
+    let nearest = distances.fold(f64::INFINITY, f64::min);
     let visible = |decimals: &usize| nearest >= 0.5 / 10_f64.powi(*decimals as i32);
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// Factor from which only a lower limit is printed.
+/// Factor from which, like its inverse, only a limit is printed.
 const ABSURD_FACTOR: f64 = 1000.0;
 
 /// Percentage from which only a lower limit is printed: a factor of ten.

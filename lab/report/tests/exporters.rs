@@ -204,7 +204,7 @@ fn colours_change_nothing_but_colours() {
             },
             &usual()
         )
-        .contains("\u{1b}[38;5;2m1.08x faster")
+        .contains("\u{1b}[38;5;2m7.4% less")
     );
 }
 
@@ -237,7 +237,11 @@ fn csv_has_every_sample_once() {
             .expect("well formed");
         let samples = |entrant: &EntrantResult| {
             let series = [&entrant.wall_s, &entrant.user_s, &entrant.system_s];
-            let memory = [&entrant.peak_rss_bytes, &entrant.peak_tree_bytes];
+            let memory = [
+                &entrant.peak_rss_bytes,
+                &entrant.peak_tree_bytes,
+                &entrant.average_tree_bytes,
+            ];
             let fixed = series
                 .into_iter()
                 .chain(memory)
@@ -254,6 +258,7 @@ fn csv_has_every_sample_once() {
         );
         assert!(!told.contains("NaN") && !told.contains("inf"), "{told}");
     }
+    assert!(text(&Csv, &closely()).contains(",average_tree_bytes,"));
     let first = text(&Csv, &usual());
     let first: Vec<_> = first.lines().take(2).collect();
     assert_eq!(

@@ -171,6 +171,13 @@ impl Property {
         }
     }
 
+    /// Returns whether the property is compared only under the allocator of the recording. The
+    /// other properties compare the entrants with each other.
+    #[must_use]
+    pub fn is_of_recorded(self) -> bool {
+        matches!(self, Self::PeakMemory | Self::PageFaults)
+    }
+
     /// Returns whether a verdict on the figure of this name relies on the property.
     #[must_use]
     pub fn concerns(self, figure: &str) -> bool {

@@ -12,7 +12,7 @@ pub struct Trial {
     /// Failure of the run that did not finish; `None` if all runs finished.
     pub failure: Option<String>,
     /// Number of times that the runs hit the limit on memory, or the limit on memory and swap
-    /// together.
+    /// together. Zero if the kernel does not count; see [`Survival::counts_hits`].
     pub limit_hits: u64,
     /// Number of processes that the kernel killed because they were out of memory.
     pub oom_kills: u64,
@@ -80,6 +80,16 @@ impl Survival {
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());
         trial.survived() && runs >= Self::FEWEST_RUNS
+    }
+
+    /// Returns whether the kernel counts how often the limit is hit. An OOM kill is preceded by a
+    /// hit, so a trial with kills and without hits shows that it does not. Under cgroup v1 without
+    /// swap, recent kernels fail only the limit on memory and swap together, and count no failure
+    /// of that limit.
+    #[must_use]
+    pub fn counts_hits(&self) -> bool {
+        let mut trials = self.tried().into_iter();
+        trials.all(|trial| trial.oom_kills == 0 || trial.limit_hits > 0)
     }
 
     /// Returns whether the smallest limit was tried with a single run. Another run might fail.

@@ -107,6 +107,40 @@ impl Range {
     }
 }
 
+/// Ratios that a claim compares, and the range in which they must lie.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatioTest {
+    /// Name of the compared figure.
+    pub figure: String,
+    /// Entrants that are compared, by the document's names.
+    pub of: Vec<String>,
+    /// Entrants with which each entrant of `of` is compared; `*` for all others of the document
+    /// that raced.
+    pub to: Vec<String>,
+    /// Races in which the entrants are compared.
+    #[serde(rename = "in")]
+    pub scope: Scope,
+    /// Range in which each ratio must lie.
+    pub range: Range,
+    /// Excess over the other entrant's median, in units of the figure, that is always within the
+    /// range.
+    pub allowance: Option<f64>,
+    /// Second ratio of each comparison. A comparison contradicts the claim only if both ratios lie
+    /// wholly outside their ranges. Requires [`HoldsFor::Uncontradicted`].
+    pub unless: Option<Unless>,
+}
+
+/// Figure and range of the second ratio of a comparison.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unless {
+    /// Name of the compared figure.
+    pub figure: String,
+    /// Range in which the ratio must lie.
+    pub range: Range,
+}
+
 /// Two cells that differ in the amount of data.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,20 +158,7 @@ pub struct Sizes {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
     /// The ratio of one entrant's figure to another's, within the rounds, lies in a range.
-    Ratio {
-        /// Name of the compared figure.
-        figure: String,
-        /// Entrants that are compared, by the document's names.
-        of: Vec<String>,
-        /// Entrants with which each entrant of `of` is compared; `*` for all others of the document
-        /// that raced.
-        to: Vec<String>,
-        /// Races in which the entrants are compared.
-        #[serde(rename = "in")]
-        scope: Scope,
-        /// Range in which each ratio must lie.
-        range: Range,
-    },
+    Ratio(RatioTest),
     /// The geometric mean of the ratio of one entrant's figure to another's, over the races of the
     /// scope, lies in a range.
     Mean {
@@ -230,8 +251,8 @@ impl Test {
     /// Returns the scope of the test, if it has one.
     pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {
-            Self::Ratio { scope, .. }
-            | Self::Mean { scope, .. }
+            Self::Ratio(ratio) => Some(&ratio.scope),
+            Self::Mean { scope, .. }
             | Self::Figure { scope, .. }
             | Self::Share { scope, .. } => Some(scope),
             _ => None,
@@ -250,12 +271,28 @@ impl Test {
         }
     }
 
+    /// Returns the lists of cells and of entrants of the test, in which a group may stand.
+    pub(crate) fn lists(&mut self) -> Vec<&mut Vec<String>> {
+        match self {
+            Self::Ratio(ratio) => vec![&mut ratio.of, &mut ratio.to, &mut ratio.scope.cells],
+            Self::Mean { of, to, scope, .. } => vec![of, to, &mut scope.cells],
+            Self::Figure { of, scope, .. } | Self::Share { of, scope, .. } => {
+                vec![of, &mut scope.cells]
+            }
+            Self::Misuse { of, to } => vec![of, to],
+            Self::Degradation { of, .. } | Self::FastPath { of } => vec![of],
+            Self::FastestIsClosest { .. } | Self::DataRatio { .. } | Self::Untestable { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
     /// Returns the entrants that the test names. `*` is not among them.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         let named: Vec<&String> = match self {
-            Self::Ratio { of, to, .. } | Self::Mean { of, to, .. } | Self::Misuse { of, to } => {
-                of.iter().chain(to).collect()
-            }
+            Self::Ratio(RatioTest { of, to, .. })
+            | Self::Mean { of, to, .. }
+            | Self::Misuse { of, to } => of.iter().chain(to).collect(),
             Self::Figure { of, .. }
             | Self::Share { of, .. }
             | Self::Degradation { of, .. }

@@ -6,7 +6,7 @@ use heapdrome_schema::Scale;
 use heapdrome_statistics::FEWEST_ROUNDS;
 use serde::Deserialize;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, HoldsFor, Test};
 use crate::table_plan::TablePlan;
 use crate::{PublishedTable, SuiteError};
 
@@ -33,6 +33,10 @@ pub struct Suite {
     /// Allocators of the suite, including those that are unavailable.
     #[serde(rename = "entrant")]
     pub entrants: Vec<Entrant>,
+    /// Names that stand for several cells or several entrants wherever the file lists such names.
+    /// [`Suite::read`] replaces each by its members.
+    #[serde(default)]
+    pub groups: BTreeMap<String, Vec<String>>,
     /// Cells, in the order in which their races run.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
@@ -157,7 +161,7 @@ impl Suite {
     /// # Errors
     /// When the text is not a suite, or its parts contradict each other.
     pub fn read(text: &str) -> Result<Self, SuiteError> {
-        let suite: Self = toml::from_str(text).map_err(|error| {
+        let mut suite: Self = toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| {
                 let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
                 format!(" (line {line})")
@@ -165,7 +169,21 @@ impl Suite {
             let message = error.message().replace('\n', " ");
             SuiteError::Unreadable(format!("{message}{}", place.unwrap_or_default()))
         })?;
+        suite.replace_groups();
         suite.checked()
+    }
+
+    /// Replaces every group in a list of cells or entrants by its members.
+    fn replace_groups(&mut self) {
+        let groups = &self.groups;
+        let claims = self.claims.iter_mut().chain(&mut self.targets);
+        let of_claims = claims.flat_map(|claim| claim.test.lists());
+        let of_tables = self.tables.iter_mut().flat_map(TablePlan::lists);
+        let of_entrants = self.entrants.iter_mut().map(|one| &mut one.cells);
+        for names in of_claims.chain(of_tables).chain(of_entrants) {
+            let members = |name: String| groups.get(&name).cloned().unwrap_or_else(|| vec![name]);
+            *names = std::mem::take(names).into_iter().flat_map(members).collect();
+        }
     }
 
     fn checked(self) -> Result<Self, SuiteError> {
@@ -174,6 +192,7 @@ impl Suite {
             .or_else(|| self.unfounded_entrant())
             .or_else(|| self.unknown_reference())
             .or_else(|| self.bad_cell())
+            .or_else(|| self.bad_claim())
             .or_else(|| self.tables.iter().find_map(TablePlan::fault))
             .or_else(|| self.published.iter().find_map(PublishedTable::fault));
         match reason {
@@ -185,15 +204,17 @@ impl Suite {
         }
     }
 
-    /// Describes a name that two cells or two entrants share, if there is one.
+    /// Describes a name that two cells or two entrants share, or a group with a cell or an entrant,
+    /// if there is one.
     fn twice(&self) -> Option<String> {
         let cells = self.cells.iter().map(|cell| ("cell", &cell.name));
         let entrants = self.entrants.iter().map(|one| ("entrant", &one.name));
         let mut seen = BTreeSet::new();
-        cells
-            .chain(entrants)
-            .find(|name| !seen.insert(*name))
-            .map(|(what, name)| format!("the {what} {name} occurs twice"))
+        let twice = cells.chain(entrants).find(|name| !seen.insert(*name));
+        let hidden = |name: &&String| self.cell(name).is_some() || self.entrant(name).is_some();
+        let hidden = || self.groups.keys().find(hidden).map(|name| ("group", name));
+        let (what, name) = twice.or_else(hidden)?;
+        Some(format!("the {what} {name} occurs twice"))
     }
 
     /// Describes an entrant that has neither an allocator nor a reason for its absence, if there is
@@ -239,6 +260,22 @@ impl Suite {
             }
             forms.find_map(|form| self.bad_most(cell, form))
         })
+    }
+
+    /// Describes a claim with a second ratio that does not hold unless contradicted, if there is
+    /// one. The family of a claim's intervals does not cover agreement by either of two ratios.
+    fn bad_claim(&self) -> Option<String> {
+        let mut claims = self.claims.iter().chain(&self.targets);
+        let claim = claims.find(|claim| match &claim.test {
+            Test::Ratio(ratio) => {
+                ratio.unless.is_some() && ratio.scope.holds_for != HoldsFor::Uncontradicted
+            }
+            _ => false,
+        })?;
+        Some(format!(
+            "\"{}\" has unless, which needs holds_for = \"uncontradicted\"",
+            claim.claim
+        ))
     }
 
     /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid or not set.

@@ -21,7 +21,7 @@ mod results;
 mod table_plan;
 mod tables;
 
-pub use claim::{Claim, HoldsFor, Range, Test};
+pub use claim::{Claim, HoldsFor, Range, RatioTest, Test, Unless};
 pub use claims::{Decided, Part, weigh, within_rounds, without};
 pub use definition::{Cell, Document, Entrant, Form, Suite, Sweep};
 pub use entrants::{ALPHA, rule};

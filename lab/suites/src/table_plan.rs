@@ -212,6 +212,17 @@ impl TablePlan {
         }
     }
 
+    /// Returns the lists of cells and of entrants of the plan, in which a group may stand.
+    pub(crate) fn lists(&mut self) -> Vec<&mut Vec<String>> {
+        match &mut self.makes {
+            Makes::Against(plan) | Makes::Standing(plan) | Makes::Means(plan) => {
+                vec![&mut plan.cells, &mut plan.to]
+            }
+            Makes::Cells { cells, .. } | Makes::Largest { cells, .. } => vec![cells],
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the first fault of the plan; `None` if it has none.
     pub(crate) fn fault(&self) -> Option<String> {
         match &self.makes {

@@ -2,7 +2,7 @@
 //! they select.
 
 use heapdrome_schema::Scale;
-use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
+use heapdrome_suites::{HoldsFor, Makes, RatioTest, Selection, Shown, Suite, Test, find, list};
 
 fn suite(name: &str) -> &'static Suite {
     let found = list().iter().find(|suite| suite.name == name);
@@ -43,7 +43,8 @@ fn every_file_is_a_suite() {
 
 /// Every allocator of the registry must be a rival in the suite `own-allocators`. Exceptions are
 /// unavailable allocators, heapdrome's own, settings of another allocator, and those that do not
-/// conform to the contract of malloc.
+/// conform to the contract of malloc. A slow rival may race in a part of the cells, but in at least
+/// ten.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -63,7 +64,7 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
         let name = entry["name"].as_str();
         let races = |one: &&heapdrome_suites::Entrant| one.allocator.as_deref() == name;
         match suite.entrants.iter().find(races) {
-            Some(one) if !one.added && one.cells.is_empty() => met += 1,
+            Some(one) if !one.added && (one.cells.is_empty() || one.cells.len() >= 10) => met += 1,
             _ => missing.push(path),
         }
     }
@@ -234,7 +235,7 @@ fn what_is_tested_for_most_or_some_says_so() {
     for suite in list() {
         for claim in suite.claims.iter().chain(&suite.targets) {
             let scope = match &claim.test {
-                Test::Ratio { scope, .. }
+                Test::Ratio(RatioTest { scope, .. })
                 | Test::Mean { scope, .. }
                 | Test::Figure { scope, .. }
                 | Test::Share { scope, .. } => scope,
@@ -244,7 +245,7 @@ fn what_is_tested_for_most_or_some_says_so() {
                 HoldsFor::All => continue,
                 HoldsFor::Most => &["most", "more than half"],
                 HoldsFor::Some => &["some", "few"],
-                HoldsFor::Uncontradicted => &["no interval lies"],
+                HoldsFor::Uncontradicted => &["no interval lies", "is a rival shown to"],
             };
             let said = words.iter().any(|word| claim.claim.contains(word));
             assert!(said, "{}: {}", suite.name, claim.claim);

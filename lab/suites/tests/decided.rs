@@ -217,6 +217,56 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
+/// A rival that is faster contradicts the target only if it is not larger, too. The name of a group
+/// stands for its members.
+#[test]
+fn a_faster_rival_counts_only_if_it_is_as_small() {
+    let suite = suite(
+        r#"
+[groups]
+races = ["one", "swept"]
+[[target]]
+claim = "No rival is faster and small."
+source = "Speed"
+test = { ratio = { figure = "wall_s", of = ["quick"], to = ["*"], in = { cells = ["races"], family = "race", holds_for = "uncontradicted" }, range = { high = 1.02 }, unless = { figure = "peak_rss_bytes", range = { high = 0.952 } } } }
+"#,
+    );
+    let beside = |time: f64, memory: f64| {
+        let slow = row("b", time, memory, 10);
+        verdicts(&suite, race(row("system", 2.0, MIB, 10), slow)).remove(0)
+    };
+    assert_eq!(beside(0.5, 1.2 * MIB).holds, Holds::Undecided, "swept was not run");
+    let found = beside(0.5, 1.01 * MIB);
+    assert_eq!(found.holds, Holds::NotHeld);
+    let told = "quick over slow in one 2.0";
+    assert!(found.because.contains(told), "{}", found.because);
+    assert!(found.because.contains("), peak_rss_bytes 0.99"), "{}", found.because);
+}
+
+/// Without `holds_for = "uncontradicted"`, two ratios would need a family of their own.
+#[test]
+fn a_second_ratio_needs_a_claim_that_is_only_contradicted() {
+    let text = made_up::text(TARGETS).replacen(
+        "range = { high = 1.02 }",
+        "range = { high = 1.02 }, unless = { figure = \"cpu_s\", range = { high = 1.0 } }",
+        1,
+    );
+    let told = Suite::read(&text).expect_err("a contradiction").to_string();
+    assert!(told.contains("It is fast.\" has unless"), "{told}");
+}
+
+#[test]
+fn an_allowance_raises_the_limit_beside_a_small_rival() {
+    let with = |allowance: &str| {
+        let range = format!("range = {{ high = 1.15 }}, allowance = {allowance}");
+        let suite = suite(&TARGETS.replacen("range = { high = 1.15 }", &range, 1));
+        let slow = row("b", 1.0, 0.5 * MIB, 10);
+        verdicts(&suite, race(row("system", 2.0, MIB, 10), slow))[1].holds
+    };
+    assert_eq!(with("1024.0"), Holds::NotHeld);
+    assert_eq!(with("1048576.0"), Holds::Held);
+}
+
 /// At the usual scale, only the synthetic races of heapdrome's own allocators continue for
 /// undecided entrants. At the quick scale, every race has a fixed number of rounds.
 #[test]
@@ -235,9 +285,21 @@ fn the_own_allocators_give_more_rounds_to_who_is_open() {
         let with = races.iter().filter(|race| race.most_rounds.is_some());
         with.map(|race| race.workload.clone()).collect::<Vec<_>>()
     };
-    let synthetic = ["threadtest", "shbench", "rptest", "prodcons", "malloctest"];
+    let synthetic = [
+        "threadtest",
+        "shbench",
+        "rptest",
+        "prodcons",
+        "malloctest",
+        "large-blocks",
+        "churn",
+        "vectors",
+        "short-threads",
+        "fork-server",
+        "short-process",
+    ];
     let usual = most(Scale::Usual);
-    assert_eq!(usual.len(), 46);
+    assert_eq!(usual.len(), 58);
     assert!(
         usual.iter().all(|name| synthetic.contains(&name.as_str())),
         "{usual:?}"

@@ -5,8 +5,8 @@ use heapdrome_schema::WorkloadReport;
 use crate::account::Account;
 use crate::array::Array;
 use crate::description::{LATENCY, SEED, THREADS};
+use crate::random_blocks::{Blocks, Kind, MAX, MIN, Sizes, Slot, TOUCH, check_sizes};
 use crate::report::{FIGURES, Outcome};
-use crate::rptest::{Blocks, Kind, MAX, MIN, Sizes, Slot, TOUCH, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Description, Failure, Heap, Parameter, Parameters, Preset, Workload};
 

@@ -8,8 +8,8 @@ use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::array::Array;
+use crate::random_blocks::{Blocks, Kind, Sizes, Slot, check_sizes};
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Sizes, Slot, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 

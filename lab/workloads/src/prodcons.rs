@@ -11,9 +11,9 @@ use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::array::occupied;
+use crate::hand_over::{Parcel, Parcels, Post, Rest};
+use crate::random_blocks::{Blocks, Kind, Shape, Sizes, Slot, check_align, check_sizes};
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Parcel, Parcels, Post, Rest, Shape, Sizes, Slot};
-use crate::rptest::{check_align, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use roles::{Cast, Role};

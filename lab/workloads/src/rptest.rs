@@ -1,28 +1,20 @@
 //! rptest, the rpmalloc benchmark. Each thread frees and allocates blocks of random sizes in random
 //! slots, and passes other blocks to the next thread.
 
-mod blocks;
 mod mapped;
-mod post;
 mod presets;
-mod rest;
 mod scatter;
-mod sizes;
-mod slot;
 mod texts;
 mod worker;
 
-pub(crate) use blocks::{ALIGN, Blocks, Kind, TOUCH, check_align};
-pub(crate) use post::{Parcel, Parcels, Post};
-pub(crate) use rest::Rest;
-pub(crate) use sizes::{Shape, Sizes};
-pub(crate) use slot::Slot;
-pub(crate) use texts::{DESCRIPTION, DISTRIBUTION, MAX, MIN};
+pub(crate) use texts::DESCRIPTION;
 
 use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::caller::Tally;
+use crate::hand_over::Post;
+use crate::random_blocks::{Blocks, Kind, Shape, Sizes, Slot, check_align, check_sizes};
 use crate::report::Outcome;
 use crate::threads;
 use crate::{Failure, Heap, Parameters};
@@ -39,15 +31,6 @@ const PARCELS: usize = 4;
 pub(crate) fn check(parameters: &Parameters) -> Result<(), String> {
     check_sizes(parameters)?;
     check_align(parameters)
-}
-
-/// Checks that the minimum size does not exceed the maximum.
-pub(crate) fn check_sizes(parameters: &Parameters) -> Result<(), String> {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    match min > max {
-        true => Err(format!("min {min} is greater than max {max}")),
-        false => Ok(()),
-    }
 }
 
 /// Returns the number of operations of a run: blocks allocated plus blocks freed.

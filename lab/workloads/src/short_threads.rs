@@ -12,8 +12,8 @@ use heapdrome_schema::WorkloadReport;
 use crate::account::Account;
 use crate::array::Array;
 use crate::caller::Tally;
+use crate::random_blocks::{Blocks, Kind, Sizes, Slot};
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Sizes, Slot};
 use crate::threads;
 use crate::{Failure, Heap, Parameters};
 

@@ -11,8 +11,8 @@ use crate::array::{Array, Zeroed};
 use crate::caller::Caller;
 use crate::contents::{self, WORD};
 use crate::random::{Random, mix};
+use crate::random_blocks::{Shape, Sizes, check_sizes};
 use crate::report::Outcome;
-use crate::rptest::{Shape, Sizes, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 

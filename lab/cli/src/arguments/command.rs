@@ -100,7 +100,7 @@ fn shell_syntax(line: &str) -> Option<String> {
             (None, '\'' | '"') => quote = Some(c),
             (None, '&' | '|') if characters.peek() == Some(&c) => return Some(format!("{c}{c}")),
             (None, '\n') => return Some("a second line".to_owned()),
-            (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?') => {
+            (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?' | '[') => {
                 return Some(c.to_string());
             }
             (None, '~' | '#') if at_start => return Some(c.to_string()),
@@ -182,6 +182,8 @@ mod tests {
             ("echo $HOME", "$"),
             ("echo \"$(date)\"", "$"),
             ("ls *.c", "*"),
+            ("ls [ab].c", "["),
+            ("ls ~/c", "~"),
             ("A=1 b c", "A="),
             ("a\nb", "a second line"),
         ] {

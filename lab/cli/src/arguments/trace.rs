@@ -97,7 +97,7 @@ pub struct CutArguments {
     /// The trace
     #[arg(value_name = "FILE")]
     pub trace: PathBuf,
-    /// Begin of the part, as time since the recording began
+    /// Start of the part, as time since the recording began
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration_or_none)]
     pub from: Duration,
     /// End of the part [default: the end of the trace]

@@ -113,10 +113,8 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
         false => opened.mechanism_if_any()?,
     };
     let limit = opened.limit_without_swap(mechanism, arguments.ram, arguments.processors)?;
-    let (warm_up, seconds) = match common.quick {
-        true => (Duration::from_millis(200), Duration::from_millis(500)),
-        false => (Duration::from_secs(1), seconds(common)),
-    };
+    let warm_up = Duration::from_millis(if common.quick { 200 } else { 1000 });
+    let seconds = seconds(common);
     let rivals = rivals_of(&arguments.allocators, true, &mut opened)?;
     let cells = throughput_cells(&arguments.threads, &rivals, limit, warm_up, seconds);
     run(
@@ -208,6 +206,19 @@ mod tests {
     struct Line {
         #[command(flatten)]
         swap: SwapArguments,
+    }
+
+    #[test]
+    fn the_time_that_was_asked_for_replaces_that_of_every_form() {
+        for (words, expected) in [
+            ("random", 5),
+            ("random --quick", 1),
+            ("random --quick --time 3s", 3),
+        ] {
+            let line = Line::try_parse_from(words.split_whitespace());
+            let common = line.expect("the command line is right").swap.common;
+            assert_eq!(seconds(&common), Duration::from_secs(expected), "{words}");
+        }
     }
 
     #[test]

@@ -53,9 +53,9 @@ fn list() -> String {
         "program (operations and bytes of the built-in trace)",
     ];
     heapdrome_report::listing(heads, &rows, WIDTH)
-        + "\nReplay a carried one:  heapdrome replay library:NAME\n\
-           Race on all of them:   heapdrome suite traces --quick\n\
-           Record them here:      heapdrome trace library -o FOLDER [--full]\n"
+        + "\nReplay a built-in trace:  heapdrome replay library:NAME\n\
+           Race on all of them:      heapdrome suite traces --quick\n\
+           Record them here:         heapdrome trace library -o FOLDER [--full]\n"
 }
 
 fn record_all(arguments: &LibraryArguments, folder: &Path) -> Result<(), Failure> {

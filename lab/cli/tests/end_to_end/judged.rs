@@ -1,5 +1,5 @@
 //! Tests of the end of a race: at a limit of rounds, which a later command can raise, and at
-//! `--max-time`. Also tests the expected end that heapdrome prints.
+//! `--max-time`. Also tests the expected time left that heapdrome prints.
 //!
 //! In the test of that limit, the command prints the judged figure, so that no measured time
 //! decides a comparison. The baseline prints 1, and a rival prints as its settings say.
@@ -105,7 +105,7 @@ fn no_round_begins_when_max_time_is_used_up() {
 }
 
 #[test]
-fn the_expected_end_rests_on_a_run_that_nothing_traces() {
+fn the_expected_time_left_rests_on_a_run_that_nothing_traces() {
     let (site, sound) = (Site::new(), allocator(""));
     let traced = "grep -q 'TracerPid:.0$' /proc/self/status || sleep 0.5";
     let (outcome, _) = site.race(&[&sound], &["--memory-runs", "0"], &["sh", "-c", traced]);
@@ -115,7 +115,7 @@ fn the_expected_end_rests_on_a_run_that_nothing_traces() {
         let (run, _) = run.split_once(" each")?;
         humantime::parse_duration(run).ok()
     });
-    let told = told.unwrap_or_else(|| panic!("no expected end in:\n{}", outcome.stderr));
+    let told = told.unwrap_or_else(|| panic!("no expected time left in:\n{}", outcome.stderr));
     assert!(told < Duration::from_millis(500), "{told:?}");
 }
 

@@ -95,7 +95,7 @@ fn the_table_is_plain_and_fits_eighty_columns() {
         assert!(line.chars().count() <= 80, "too long: {line}\n{text}");
     }
     let told: Vec<&str> = outcome.stderr.lines().collect();
-    let is_end = |line: &&str| line.contains("expected end: in ");
+    let is_end = |line: &&str| line.contains("expected time left: ");
     assert!(
         told.iter().all(is_end) && told.len() == 1,
         "quiet outside a terminal: {told:?}"

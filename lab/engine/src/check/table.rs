@@ -3,7 +3,7 @@
 use heapdrome_schema::{Agreement, Bytes, EntrantResult, Fidelity, Table, grouped};
 use heapdrome_statistics::median;
 
-use super::facts::{Facts, faults, heap};
+use super::facts::{Entrant, Facts, faults, heap};
 
 /// Text of a cell without a value.
 const NONE: &str = "-";
@@ -92,6 +92,16 @@ fn entrants(facts: &Facts<'_>) -> Table {
         title: "Entrants, program and replay".to_owned(),
         heads: heads.map(str::to_owned).to_vec(),
         rows: rows.collect(),
+        notes: facts.recorded().map(scope).into_iter().collect(),
         ..Table::default()
     }
+}
+
+/// Returns a note on the allocators whose figures the check compares.
+fn scope(recorded: &Entrant<'_>) -> String {
+    format!(
+        "compared: peak and page faults of {} alone, the allocator of the recording; for all entrants \
+         together, the order by peak and the ratios of their times",
+        recorded.name
+    )
 }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use heapdrome_schema::nearest_or_all;
 
 /// Word that stands for every rival. If the baseline fails in the new race, that failure also
-/// confirms a condition with this word.
+/// confirms a condition with this word, because no time can be judged without a baseline.
 const ANY: &str = "any";
 
 /// Short names of figures, each with the name in a result.

@@ -144,7 +144,7 @@ impl Outlook {
         limits.into_iter().flatten().min().unwrap_or(rounds)
     }
 
-    /// Describes the expected end of the race.
+    /// Describes the expected time left.
     pub fn tell(&self, stopping: &Stopping) -> String {
         let least = self.until(least_rounds(stopping, self.run));
         let most = self.longest(stopping);
@@ -154,7 +154,7 @@ impl Outlook {
             false => about(most),
         };
         let told = format!(
-            "{} runs a round, about {} each; expected end: in {end}",
+            "{} runs a round, about {} each; expected time left: {end}",
             self.runs,
             about(self.run)
         );
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_expected_end_is_told_before_the_rounds() {
+    fn the_expected_time_left_is_told_before_the_rounds() {
         let usual = Stopping {
             min_rounds: 5,
             max_rounds: 150,
@@ -256,20 +256,20 @@ mod tests {
         };
         assert_eq!(
             told(&usual),
-            "8 runs a round, about 500 ms each; expected end: in 23s to 1m 3s"
+            "8 runs a round, about 500 ms each; expected time left: 23s to 1m 3s"
         );
         let fixed = Stopping {
             min_rounds: 5,
             max_rounds: 7,
             ..Stopping::default()
         };
-        assert!(told(&fixed).ends_with("in 31s"), "{}", told(&fixed));
+        assert!(told(&fixed).ends_with("left: 31s"), "{}", told(&fixed));
         let server = Outlook {
             idle: Duration::from_secs(3),
             ..OUTLOOK
         };
         let told_of_server = server.tell(&fixed);
-        assert!(told_of_server.ends_with("in 49s"), "{told_of_server}");
+        assert!(told_of_server.ends_with("left: 49s"), "{told_of_server}");
         let short = Stopping {
             max_time: Some(Duration::from_secs(15).into()),
             pace: None,
@@ -278,7 +278,7 @@ mod tests {
         let told = told(&short);
         assert!(
             told.contains(
-                "in 7.0 s; there is no interval before 5 rounds, so set --max-time to about 31s or"
+                "left: 7.0 s; there is no interval before 5 rounds, so set --max-time to about 31s"
             ),
             "{told}"
         );

@@ -238,11 +238,17 @@ pub fn not_served(proof: &Proof) -> String {
     }
 }
 
-/// Describes the failure of the command in one line.
+/// Maximum number of lines of standard error that a message quotes.
+const QUOTED: usize = 3;
+
+/// Describes the failure of the command in one line, with the last lines of its standard error.
 fn failed_with(ending: &str, stderr_tail: &str) -> String {
-    let told = stderr_tail.lines().last();
-    let told = told.map(|line| format!(": {line}")).unwrap_or_default();
-    format!("({ending}){told}")
+    let lines = stderr_tail.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    match &lines[lines.len().saturating_sub(QUOTED)..] {
+        [] => format!("({ending})"),
+        last => format!("({ending}): {}", last.join(" | ")),
+    }
 }
 
 fn baseline_failure(how: &str) -> String {
@@ -267,4 +273,20 @@ fn only_unwatched(how: &str) -> String {
          kernel allows one tracer for each process: race it without strace, gdb or LeakSanitizer, or \
          without a proof by --unproven"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failed_with;
+
+    #[test]
+    fn a_failure_quotes_the_last_three_lines_that_are_not_empty() {
+        let told = |stderr| failed_with("exit status 1", stderr);
+        assert_eq!(told(""), "(exit status 1)");
+        assert_eq!(told("one\n"), "(exit status 1): one");
+        assert_eq!(
+            told("one\ntwo\n\n  three\nfour\n \n"),
+            "(exit status 1): two | three | four"
+        );
+    }
 }

@@ -57,7 +57,7 @@ impl Contest {
         Ok(None)
     }
 
-    /// Reports the expected end of the race. Does nothing for a race of a collection.
+    /// Reports the expected time left. Does nothing for a race of a collection.
     pub(super) fn announce(&mut self) {
         let race = &self.race;
         let Some(run) = self.one_run().filter(|_| !self.progress.has_title()) else {

@@ -32,23 +32,46 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
         "runs",
         "time",
         "range",
-        "limit met",
+        "limit hits",
         "plot",
     ];
     let most = LONGEST as f64 / MARKS;
     Table {
         title: format!(
             "Every limit that was tried for {command}: time relative to no limit (above 1 is slower), and \
-             how often it met the limit"
+             number of hits of the limit"
         ),
         published: None,
         heads: heads.map(str::to_owned).to_vec(),
         rows: rows.iter().flat_map(lines).collect(),
-        notes: vec![format!(
-            "medians of the runs, if all finished, and ranges of the runs, divided by the median without a limit; \
-             a bar of {MARKS} marks is the time without a limit, and a bar that ends in > is truncated: more \
-             than {most} times slower"
-        )],
+        notes: vec![
+            format!(
+                "medians of the runs, if all finished, and ranges of the runs, divided by the median without a \
+                 limit; a bar of {MARKS} marks is the time without a limit, and a bar that ends in > is \
+                 truncated: more than {most} times slower"
+            ),
+            hits_note(rows),
+        ],
+    }
+}
+
+/// Describes the column `limit hits`.
+fn hits_note(rows: &[Survival]) -> String {
+    let uncounted = match rows.iter().all(Survival::counts_hits) {
+        true => "",
+        false => "; - if the kernel does not count them, as under cgroup v1 without swap",
+    };
+    format!(
+        "limit hits: requests for memory, in all runs, that exceeded the limit, so that the kernel reclaimed \
+         memory or killed a process{uncounted}"
+    )
+}
+
+/// Formats the hits of the limit; `unknown` if the kernel does not count them.
+fn hits(row: &Survival, trial: &Trial, unknown: &str) -> String {
+    match row.counts_hits() {
+        true => trial.limit_hits.to_string(),
+        false => unknown.to_owned(),
     }
 }
 
@@ -86,7 +109,7 @@ fn line(row: &Survival, trial: &Trial) -> Vec<String> {
         slower.map_or_else(dash, |slower| {
             format!("{:.2} to {:.2}", slower.low, slower.high)
         }),
-        trial.limit_hits.to_string(),
+        hits(row, trial, "-"),
         trial
             .failure
             .clone()
@@ -147,7 +170,7 @@ fn sample(row: &Survival, trial: &Trial) -> Vec<String> {
         figure(|slower| slower.median),
         figure(|slower| slower.low),
         figure(|slower| slower.high),
-        trial.limit_hits.to_string(),
+        hits(row, trial, ""),
     ]
 }
 
@@ -196,6 +219,23 @@ mod tests {
         assert_eq!(table.rows[4][3..], none);
         let width = table.heads.len();
         assert!(table.rows.iter().all(|row| row.len() == width));
+    }
+
+    /// Simulates a kernel that kills processes and counts no hits.
+    #[test]
+    fn hits_that_the_kernel_does_not_count_are_not_shown_as_zero() {
+        let mut row = search();
+        for trial in &mut row.trials {
+            trial.limit_hits = 0;
+        }
+        row.trials[1].oom_kills = 1;
+        let rows = [row];
+        let table = table(&rows, "true");
+        assert!(table.rows.iter().all(|row| row[6] == "-"));
+        assert!(table.notes[1].contains("cgroup v1 without swap"));
+        assert!(samples(&rows).rows.iter().all(|row| row[8].is_empty()));
+        let counted = super::table(&[search()], "true");
+        assert!(!counted.notes[1].contains("cgroup"));
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn a_race_that_has_ended_goes_on_until_new_limits() {
         Ok(contest)
     });
     let second = done(ran(contest));
-    let outlook = ["Outlook", "expected end: in "];
+    let outlook = ["Outlook", "expected time left: "];
     assert!(site.told.holds(&outlook), "{}", site.told.text());
     assert_eq!(rounds(&second), [(8, None); 3]);
     assert_eq!(second.ended, "8 rounds done");

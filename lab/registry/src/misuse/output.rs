@@ -64,8 +64,16 @@ fn outcome(found: &Found, ending: Ending, to_its_end: bool) -> MisuseOutcome {
     }
 }
 
+/// Shortens a message to [`LONGEST`] characters and an ellipsis, and cuts it between two words.
 fn shortened(line: &str) -> String {
-    line.chars().take(LONGEST).collect()
+    match line.char_indices().nth(LONGEST) {
+        None => line.to_owned(),
+        Some((end, _)) => {
+            let kept = &line[..end];
+            let words = kept.rsplit_once(' ').map_or(kept, |(words, _)| words);
+            format!("{words}…")
+        }
+    }
 }
 
 #[cfg(test)]

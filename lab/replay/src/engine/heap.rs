@@ -5,7 +5,12 @@ use std::ptr;
 
 /// The allocation functions that a replay calls. Those that return a block return null when out of
 /// memory.
-pub trait Heap: Sync {
+///
+/// # Safety
+/// A returned block that is not null has at least the requested size, overlaps no other live block,
+/// and may be read and written from any thread until it is freed or resized. `calloc` returns
+/// zeroed memory, and `realloc` keeps the contents up to the smaller of the two sizes.
+pub unsafe trait Heap: Sync {
     /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;
 
@@ -36,7 +41,9 @@ pub trait Heap: Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Libc;
 
-impl Heap for Libc {
+// SAFETY: this is the contract of the C library's functions, which an allocator that replaces them
+// must keep as well.
+unsafe impl Heap for Libc {
     #[inline(always)]
     fn malloc(&self, size: usize) -> *mut u8 {
         // SAFETY: malloc accepts every size.

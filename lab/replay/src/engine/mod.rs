@@ -151,8 +151,6 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
 ///
 /// # Safety
 /// [`compile`](crate::compile) wrote the file, and nothing changes it before this function returns.
-/// Each block that `heap` returns has the requested size, and belongs to the caller until it is
-/// freed.
 pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Outcome, ReplayError> {
     let header = header(file)?;
     let program = Mapping::file(file, header.bytes as usize)?;

@@ -19,7 +19,8 @@ struct Counted {
     pages: Mutex<Vec<usize>>,
 }
 
-impl Heap for Counted {
+// SAFETY: `Libc` makes and frees all blocks, and `realloc` copies the contents of its only block.
+unsafe impl Heap for Counted {
     fn malloc(&self, size: usize) -> *mut u8 {
         *self.size.lock().expect("no thread panicked") = size;
         Libc.calloc(size)
@@ -87,8 +88,7 @@ fn written(sizes: &[usize], touch: Touch) -> usize {
     program.step(0, Operation::Free { function: 1, block });
     let (_, file) = compiled(&program.finish().0, Speed::Dependencies);
     let heap = Counted::default();
-    // SAFETY: `compile` wrote the program just now, and only this test knows the file. `heap`
-    // returns blocks of the C library, which have the requested sizes and are not shared.
+    // SAFETY: `compile` wrote the program just now, and only this test knows the file.
     let outcome = unsafe { replay(&file, touch, &heap) };
     outcome.unwrap_or_else(|error| panic!("{error}"));
     heap.pages.into_inner().expect("no thread panicked")[0]

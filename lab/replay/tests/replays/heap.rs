@@ -49,7 +49,9 @@ impl Recorder {
     }
 }
 
-impl Heap for Recorder {
+// SAFETY: `Libc` makes all blocks. It frees or resizes each at most once, because the block leaves
+// the record of live blocks first.
+unsafe impl Heap for Recorder {
     fn malloc(&self, size: usize) -> *mut u8 {
         self.made(Libc.malloc(size), size)
     }

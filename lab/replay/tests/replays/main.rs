@@ -32,8 +32,7 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let heap = Recorder::default();
-        // SAFETY: `compile` wrote the program just now, and only this test knows the file. `heap`
-        // returns blocks of the C library, which have the requested sizes and are not shared.
+        // SAFETY: `compile` wrote the program just now, and only this test knows the file.
         let outcome = unsafe { replay(&program, touch, &heap) };
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
         let (sizes, strange) = heap.finish();

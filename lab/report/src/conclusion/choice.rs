@@ -168,7 +168,7 @@ impl<'a> Choice<'a> {
                 false => format!("Take {}{}.", self.named(), self.price(sheet)),
             },
             why: format!(
-                "{equals}{}Compared with {baseline}: {}.",
+                "{}{equals}Compared with {baseline}: {}.",
                 self.preference(),
                 self.rival.figures(sheet)
             ),
@@ -193,10 +193,8 @@ impl<'a> Choice<'a> {
         if let Some(compared) = self.rival.on(Figure::Processor)
             && costs(Figure::Processor)
         {
-            prices.push(format!(
-                "{}x the processor time",
-                words::two_decimals(compared.ratio)
-            ));
+            let more = words::comparison(compared, false);
+            prices.push(format!("{more} processor time"));
         }
         if let Some(compared) = self.rival.on(Figure::Memory)
             && costs(Figure::Memory)
@@ -213,7 +211,7 @@ impl<'a> Choice<'a> {
         };
         let smaller = self.smaller.filter(|_| costs(Figure::Memory));
         let otherwise = match &smaller {
-            Some(one) => format!("take {} ({})", one.name(), self.told_of_smaller(one)),
+            Some(one) => format!("take {} ({})", one.name(), self.told_of_smaller(sheet, one)),
             None => format!("stay with {}", sheet.baseline()),
         };
         format!(
@@ -222,15 +220,16 @@ impl<'a> Choice<'a> {
         )
     }
 
-    /// Formats the comparison of `one` with the baseline, such as `1.09x faster, 3.1% more memory`.
-    fn told_of_smaller(&self, one: &Rival<'_>) -> String {
-        let gain = one.on(self.gain);
-        let gain = gain.map(|compared| words::comparison(compared, false));
-        let memory = one.on(Figure::Memory);
-        let memory = memory.filter(|compared| compared.verdict != Verdict::Undecided);
-        let memory =
-            memory.map(|compared| format!("{} memory", words::comparison(compared, false)));
-        let told = gain.into_iter().chain(memory);
+    /// Formats the comparison of `one` with the baseline, such as `8.2% less wall time, 3.1% more
+    /// memory`.
+    fn told_of_smaller(&self, sheet: &Sheet<'_>, one: &Rival<'_>) -> String {
+        let told = |figure: Figure, name: &str| {
+            let compared = one.on(figure)?;
+            let shown = compared.verdict != Verdict::Undecided;
+            shown.then(|| format!("{} {name}", words::comparison(compared, false)))
+        };
+        let gain = told(self.gain, &self.gain.name(sheet));
+        let told = gain.into_iter().chain(told(Figure::Memory, "memory"));
         told.collect::<Vec<_>>().join(", ")
     }
 

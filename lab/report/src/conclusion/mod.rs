@@ -17,7 +17,7 @@ use crate::sheet::Sheet;
 use crate::words;
 use choice::choice;
 pub(crate) use others::others;
-pub(crate) use replayed::agrees;
+pub(crate) use replayed::agreement;
 pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
@@ -117,13 +117,18 @@ impl<'a> Conclusion<'a> {
         }
     }
 
+    /// Returns the recommended entrant; `None` if no entrant is recommended.
+    pub(crate) fn recommended(&self) -> Option<&'a EntrantResult> {
+        match self.advice {
+            Advice::Take { entrant, .. } => Some(entrant),
+            _ => None,
+        }
+    }
+
     /// Returns the recommended entrant; `None` if no entrant is recommended, or the recommended one
     /// is the command as it runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
-        match self.advice {
-            Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),
-            _ => None,
-        }
+        self.recommended().filter(|entrant| !is_as_is(entrant))
     }
 }
 
@@ -178,9 +183,9 @@ fn twin(sheet: &Sheet<'_>) -> Option<String> {
     let is_shown = !matches!(again.verdict, Verdict::Undecided | Verdict::NotJudged);
     is_shown.then(|| {
         format!(
-            "{} seemed {} than itself, so differences of that size prove nothing here",
+            "{} seemed to take {} time than itself, so differences of that size prove nothing here",
             sheet.baseline(),
-            words::comparison(again, true)
+            words::comparison(again, false)
         )
     })
 }

@@ -85,7 +85,10 @@ fn scope(advice: Advice<'_>, replay: &Replayed) -> String {
             let saved = saved.filter(|saved| *saved > 0.0);
             let saved = saved.map(|saved| {
                 let saved = fraction(share * saved);
-                format!(", so it would save about {saved} of its processor time")
+                format!(
+                    ", so it would save about {saved} of its processor time (a forecast without an interval: \
+                     the race does not know the error of the share, which heapdrome profile shows)"
+                )
             });
             format!(
                 ": when it was recorded, the program spent about {} of its processor time in the allocator{}",
@@ -142,26 +145,33 @@ fn fidelity(result: &RaceResult, replay: &Replayed) -> String {
         })
         .collect();
     match misses.as_slice() {
-        [] => agreement(fidelity),
+        [] => agreement(fidelity).unwrap_or_else(|| {
+            "A check of the replay found nothing to compare with its program.".to_owned()
+        }),
         misses => format!("The replay misses its program in {}.", listed(misses)),
     }
 }
 
-/// Returns a sentence on the properties in which a replay is within its limits.
-fn agreement(fidelity: &Fidelity) -> String {
-    let within = fidelity.checks.iter();
-    let within = within.filter(|one| one.agreement == Agreement::Within);
-    let names: Vec<_> = within.map(|one| one.property.name().to_owned()).collect();
-    match names.is_empty() {
-        true => "A check of the replay found nothing to compare with its program.".to_owned(),
-        false => agrees(&names),
-    }
-}
-
-/// Returns a sentence which states that the replay agrees with its program in `properties`.
-pub(crate) fn agrees(properties: &[String]) -> String {
-    format!(
-        "The replay agrees with its program, within the limits of heapdrome trace check, in {}.",
-        listed(properties)
-    )
+/// Returns a sentence on the properties in which a replay is within its limits, with the allocators
+/// that were compared; `None` if there are no such properties.
+pub(crate) fn agreement(fidelity: &Fidelity) -> Option<String> {
+    let within = |is_of_recorded: bool| {
+        let checks = fidelity.checks.iter();
+        let within = checks.filter(|one| {
+            one.agreement == Agreement::Within && one.property.is_of_recorded() == is_of_recorded
+        });
+        let names: Vec<_> = within.map(|one| one.property.name().to_owned()).collect();
+        (!names.is_empty()).then(|| listed(&names))
+    };
+    let recorded =
+        within(true).map(|names| format!("in {names} under the allocator of the recording"));
+    let across =
+        within(false).map(|names| format!("in {names} across {}", listed(&fidelity.entrants)));
+    let parts: Vec<_> = recorded.into_iter().chain(across).collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "The replay agrees with its program, within the limits of heapdrome trace check, {}.",
+            parts.join(", and ")
+        )
+    })
 }

@@ -281,8 +281,8 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// Formats the verdict on each figure, such as `wall time 1.50x faster (1.48 to 1.51), peak
-    /// memory undecided (0.99 to 1.04)`. Wall and processor time are combined if their verdicts
+    /// Formats the verdict on each figure, such as `wall time 33% less (32 to 34), peak memory
+    /// undecided (0.99 to 1.04)`. Wall and processor time are combined if their verdicts
     /// read the same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
         self.figures_of(sheet, &Figure::ALL)

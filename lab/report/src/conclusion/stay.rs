@@ -104,7 +104,7 @@ fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
         let (name, noun) = (one.name(), figure.name(sheet));
         Some(match figure {
             Figure::Metric => format!("{name} shows {shown} {noun}"),
-            Figure::Wall | Figure::Processor => format!("{name} is {shown} in {noun}"),
+            Figure::Wall | Figure::Processor => format!("{name} takes {shown} {noun}"),
             Figure::Memory => format!("{name} takes {shown} memory than {}", sheet.baseline()),
         })
     };

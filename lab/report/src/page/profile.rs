@@ -111,8 +111,9 @@ fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
     let stacks = code::stacks(profile);
     let caption = "Bytes at the peak by stack. Each function stands below its caller, and its width shows the bytes \
-                   requested in it and in the functions that it called. Click a function to zoom in, and the first \
-                   row to show everything. The narrowest functions are left out.";
+                   requested in it and in the functions that it called. A function that calls itself is drawn \
+                   once. Click a function to zoom in, and the first row to show everything. The narrowest \
+                   functions are left out.";
     let bytes = stacks
         .iter()
         .map(|one| (&one.names[..], one.of.at_peak.bytes));

@@ -57,8 +57,8 @@ impl Call {
     }
 }
 
-/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` if no stack
-/// has bytes.
+/// Draws the bytes of stacks, whose functions are given innermost first. Successive calls of one
+/// function are drawn as one. Returns `None` if no stack has bytes.
 pub(crate) fn flame<'a>(
     label: [&str; 2],
     caption: &str,
@@ -67,7 +67,8 @@ pub(crate) fn flame<'a>(
     let mut all = Call::default();
     let mut innermost = BTreeMap::<&str, u64>::new();
     for (names, bytes) in stacks.filter(|(_, bytes)| *bytes > 0) {
-        all.add(names.iter().rev(), bytes);
+        let runs = names.chunk_by(|name, caller| name == caller);
+        all.add(runs.rev().map(|run| &run[0]), bytes);
         if let Some(name) = names.first() {
             *innermost.entry(name).or_default() += bytes;
         }

@@ -91,9 +91,15 @@ impl Called {
     }
 }
 
-/// Formats a stack on one line: the function that requested a block, then its callers.
+/// Formats a stack on one line: the function that requested a block, then its callers. Successive
+/// calls of one function share an entry: `walk (x12) < main`.
 pub(crate) fn told(names: &[String]) -> String {
-    names.join(" < ")
+    let runs = names.chunk_by(|name, caller| name == caller);
+    let told = runs.map(|run| match run {
+        [name] => name.clone(),
+        _ => format!("{} (x{})", run[0], run.len()),
+    });
+    told.collect::<Vec<_>>().join(" < ")
 }
 
 /// Formats functions, given innermost first, on one line with the outermost first.
@@ -282,6 +288,17 @@ fn parameters(name: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_recursion_is_one_entry() {
+        assert_eq!(told(&names(&["a", "b", "b", "main"])), "a < b (x2) < main");
+        assert_eq!(told(&names(&["a", "b", "a"])), "a < b < a");
+        assert_eq!(told(&[]), "");
+    }
+
     #[test]
     fn names_lose_their_parameters_alone() {
         for (name, expected) in [
@@ -316,9 +333,6 @@ mod tests {
 
     #[test]
     fn the_requester_is_the_first_that_is_no_wrapper() {
-        let names = |names: &[&str]| -> Vec<String> {
-            names.iter().map(|name| (*name).to_owned()).collect()
-        };
         let stack = names(&[
             "operator new",
             "std::allocator<int>::allocate",

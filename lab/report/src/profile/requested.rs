@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use heapdrome_profile::{Profile, StackUse, Suspect};
-use heapdrome_schema::Bytes;
+use heapdrome_profile::{ProcessProfile, Profile, StackUse, Suspect};
+use heapdrome_schema::{Bytes, Nanoseconds};
 
 use super::code::{self, Called};
 use super::estimates::interval;
@@ -77,7 +77,8 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
 }
 
 /// Returns a table of the functions that requested the most bytes at the peak. Their names have at
-/// most `width` characters.
+/// most `width` characters. The columns up to `peak blocks` are those of the peak, and the others
+/// those of the whole run.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -91,10 +92,10 @@ pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<
         .map(|(name, _)| foreign::shorten(name, width));
     let mut columns = vec![
         Column::text("requested by", names.collect::<Vec<_>>()),
-        Column::figures("at the peak", column(&|of| bytes(of.at_peak.bytes))),
+        Column::figures("peak bytes", column(&|of| bytes(of.at_peak.bytes))),
         Column::figures("share", column(&|of| share(of.at_peak.bytes, total))),
-        Column::figures("blocks", column(&|of| grouped(of.at_peak.blocks))),
-        Column::figures("requested", column(&|of| bytes(of.made.bytes))),
+        Column::figures("peak blocks", column(&|of| grouped(of.at_peak.blocks))),
+        Column::figures("all bytes", column(&|of| bytes(of.made.bytes))),
     ];
     if functions
         .iter()
@@ -176,10 +177,35 @@ fn ends(suspect: &Suspect) -> String {
     interval(middle, half, |bytes| Bytes(bytes).to_string())
 }
 
-/// Returns a sentence on the stacks whose live bytes only grow; `None` if there are none.
+/// Returns the reason why no stack is suspected of a leak.
+fn without_suspects(profile: &Profile) -> String {
+    let is_long = |process: &ProcessProfile| {
+        let [begin, end] = process.span;
+        end.saturating_sub(begin) >= Suspect::SHORTEST
+    };
+    if !profile.has_stacks() {
+        return "Not tested for leaks, because the trace has no stacks; record it with --stacks."
+            .to_owned();
+    }
+    match profile.processes.iter().any(is_long) {
+        true => "No leak is suspected: no stack has live bytes that only grow.".to_owned(),
+        false => format!(
+            "Not tested for leaks, because no process ran for {} or longer.",
+            Nanoseconds(Suspect::SHORTEST)
+        ),
+    }
+}
+
+/// Returns a sentence on the stacks whose live bytes only grow, or on why there are none; `None` if
+/// there were no calls.
 pub(crate) fn growth(profile: &Profile) -> Option<String> {
+    if profile.all.counts.calls() == 0 {
+        return None;
+    }
     let all = suspects(profile);
-    let first = all.first()?;
+    let Some(first) = all.first() else {
+        return Some(without_suspects(profile));
+    };
     let names = code::names(profile, Some(first.stack));
     let called = Called {
         names,

@@ -28,7 +28,7 @@ pub(crate) fn sizes(profile: &Profile, count: usize) -> Vec<Column> {
         within.map(|(_, amount)| amount.bytes).sum()
     });
     let cells = held.map(|bytes| Bytes(bytes).to_string()).collect();
-    columns.insert(4, Column::figures("at the peak", cells));
+    columns.insert(4, Column::figures("peak bytes", cells));
     columns
 }
 

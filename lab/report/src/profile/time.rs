@@ -6,6 +6,9 @@ use heapdrome_schema::Nanoseconds;
 
 use crate::words::{count, fraction};
 
+/// Minimum width of an interval that leaves the share undecided.
+const UNDECIDED: f64 = 0.5;
+
 /// Returns a sentence on the share of processor time in the allocator, or on why it is unknown;
 /// `None` if there were no calls.
 pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
@@ -19,12 +22,21 @@ pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
 }
 
 fn known(time: &TimeInAllocator) -> String {
-    let [low, high] = time.interval().map(fraction);
+    let [low, high] = time.interval();
+    let interval = format!("{} to {}", fraction(low), fraction(high));
+    let share = match high - low < UNDECIDED {
+        true => format!(
+            "About {} of the processor time is spent in the allocator ({interval}), {} a call",
+            fraction(time.share().min(1.0)),
+            Nanoseconds(time.per_call().round() as u64)
+        ),
+        false => format!(
+            "Undecided: {interval} of the processor time is spent in the allocator, too wide an interval for \
+             an estimate"
+        ),
+    };
     format!(
-        "About {} of the processor time is spent in the allocator ({low} to {high}), {} a call: {} \
-         were timed.{}{}{}",
-        fraction(time.share().min(1.0)),
-        Nanoseconds(time.per_call().round() as u64),
+        "{share}: {} were timed.{}{}{}",
         count(time.timed, "call"),
         left_out(time.left_out),
         large_untimed(time.large_untimed),
@@ -145,6 +157,19 @@ mod tests {
         assert!(
             large_untimed.contains("3 such calls that could not be timed"),
             "{large_untimed}"
+        );
+    }
+
+    #[test]
+    fn a_wide_interval_has_no_estimate() {
+        let wide = known(&TimeInAllocator {
+            half_width: 5e8,
+            ..estimate()
+        });
+        assert!(
+            wide.starts_with("Undecided: 0.00% to 100% of the processor time")
+                && wide.ends_with(": 4,000 calls were timed."),
+            "{wide}"
         );
     }
 

@@ -219,11 +219,11 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     match compared.as_slice() {
         [] => None,
         [one] => Some(format!(
-            "Compared with {baseline} in wall time, {name} is {}.",
+            "Compared with {baseline}, the wall time of {name} is {}.",
             told(one)
         )),
         [least, .., most] => Some(format!(
-            "Compared with {baseline} in wall time, {name} is between {} and {}.",
+            "Compared with {baseline}, the wall time of {name} is between {} and {}.",
             told(least),
             told(most)
         )),

@@ -18,30 +18,34 @@ fn told(verdict: Verdict, ends: [f64; 3]) -> String {
 }
 
 #[test]
-fn a_time_ratio_is_turned_over_where_it_is_faster() {
+fn a_ratio_of_times_reads_as_a_percentage() {
     let faster = told(Verdict::Faster, [0.926, 0.909, 0.943]);
-    assert_eq!(faster, "1.08x faster (1.06 to 1.10)");
+    assert_eq!(faster, "7.4% less (5.7 to 9.1)");
     let slower = told(Verdict::Slower, [1.25, 1.2, 1.31]);
-    assert_eq!(slower, "1.25x slower (1.20 to 1.31)");
+    assert_eq!(slower, "25% more (20 to 31)");
 }
 
 #[test]
 fn no_end_of_a_shown_difference_reads_as_none() {
     let near = told(Verdict::Faster, [0.997, 0.995, 0.999]);
-    assert_eq!(near, "1.003x faster (1.001 to 1.005)");
+    assert_eq!(near, "0.3% less (0.1 to 0.5)");
     let nearer = told(Verdict::Less, [0.998, 0.997, 0.9998]);
     assert_eq!(nearer, "0.20% less (0.02 to 0.30)");
 }
 
 #[test]
 fn large_ratios_are_not_more_exact_than_they_are() {
+    let saved = told(Verdict::Faster, [0.0004, 0.0003, 0.0005]);
+    assert_eq!(saved, "less than 1/1000 as much");
+    let saved = told(Verdict::Faster, [0.004, 0.003, 0.005]);
+    assert_eq!(saved, "99.6% less (99.5 to 99.7)");
     assert_eq!(
         told(Verdict::Slower, [14.04, 13.0, 15.2]),
-        "14.0x slower (13.0 to 15.2)"
+        "14.0x as much (13.0 to 15.2)"
     );
     assert_eq!(
         told(Verdict::Slower, [240.4, 230.0, 251.0]),
-        "240x slower (230 to 251)"
+        "240x as much (230 to 251)"
     );
 }
 

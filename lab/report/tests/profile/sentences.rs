@@ -187,11 +187,28 @@ fn stacks_say_who_requested_the_blocks() {
 }
 
 #[test]
+fn a_profile_without_suspects_gives_the_reason() {
+    let reason = "Growth: Not tested for leaks, because the trace has no stacks";
+    tells(&exchange().profile(), &[reason]);
+    let lasting = |milliseconds: u64| {
+        let mut trace = Trace::with_stacks("./app", 0, 1);
+        trace.code("/nowhere/app", &[0x1234, 0x99]);
+        trace.begin(0, 0, "/bin/app");
+        trace.calls(0, 0, make(0, 100));
+        trace.end(0, milliseconds * MS, false);
+        trace.profile()
+    };
+    let reason = "Growth: Not tested for leaks, because no process ran for 1.00 s or longer.";
+    tells(&lasting(500), &[reason]);
+    tells(&lasting(2000), &["Growth: No leak is suspected"]);
+}
+
+#[test]
 fn stacks_of_a_sample_have_errors_and_no_temporary_blocks() {
     let profile = leaking("./app", "/nowhere/app", 1000).profile();
     tells(
         &profile,
-        &["requested by at the peak 95% ± share blocks requested not freed"],
+        &["requested by peak bytes 95% ± share peak blocks all bytes not freed"],
     );
     assert!(!told(&profile).contains("next call"));
 }

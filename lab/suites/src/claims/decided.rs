@@ -6,7 +6,7 @@ use heapdrome_schema::Member;
 
 use super::parts::{self, Compared};
 use crate::Suite;
-use crate::claim::{Family, HoldsFor, Scope, Side, Test};
+use crate::claim::{Family, HoldsFor, RatioTest, Scope, Side, Test};
 
 /// Maximum number of an entrant's comparisons that are listed; the rest is only counted.
 const TOLD: usize = 3;
@@ -54,26 +54,19 @@ impl Suite {
         let mut standings: BTreeMap<&str, Standing> = BTreeMap::new();
         let counts = |name: &&str| member.result.row(name).is_some();
         for test in self.targets.iter().map(|target| &target.test) {
-            let Test::Ratio {
-                figure,
-                of,
-                to,
-                scope,
-                range,
-            } = test
-            else {
-                continue;
+            let ratio = match test {
+                Test::Ratio(ratio) if is_of_single_races(&ratio.scope) => ratio,
+                _ => continue,
             };
-            let compared = match is_of_single_races(scope) {
-                true => parts::compared(self, &[member], scope, (figure, *range), [of, to]),
-                false => continue,
-            };
+            let compared = parts::compared(self, &[member], ratio);
             for Compared { both, part } in compared.unwrap_or_default() {
                 // Further rounds cannot decide a comparison with a failed entrant.
                 for name in both.into_iter().filter(|_| both.iter().all(counts)) {
                     let standing = standings.entry(name).or_default();
                     standing.open |= part.side() == Side::Unclear;
-                    standing.told.push(format!("{figure} of {}", part.tell()));
+                    standing
+                        .told
+                        .push(format!("{} of {}", ratio.figure, part.tell()));
                 }
             }
         }
@@ -84,7 +77,7 @@ impl Suite {
     pub(crate) fn is_decided_in(&self, cell: &str) -> bool {
         let mut tests = self.targets.iter().map(|target| &target.test);
         tests.any(|test| match test {
-            Test::Ratio { scope, .. } => {
+            Test::Ratio(RatioTest { scope, .. }) => {
                 is_of_single_races(scope) && scope.cells.iter().any(|one| one == cell)
             }
             _ => false,

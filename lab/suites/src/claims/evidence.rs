@@ -32,15 +32,22 @@ pub struct Part {
     pub found: Result<Interval, String>,
     /// The range that the claim states.
     pub range: Range,
+    /// Second comparison, whose label is its figure. The part is outside only if both comparisons
+    /// are outside their ranges.
+    pub unless: Option<Box<Self>>,
 }
 
 impl Part {
     /// Returns the position of the interval relative to the claim's range; unclear without an
-    /// interval.
+    /// interval. If it lies outside, the second comparison decides, if there is one.
     pub(super) fn side(&self) -> Side {
-        match &self.found {
+        let own = match &self.found {
             Ok(found) => self.range.side(found),
             Err(_) => Side::Unclear,
+        };
+        match &self.unless {
+            Some(unless) if own == Side::Outside => unless.side(),
+            _ => own,
         }
     }
 
@@ -67,13 +74,16 @@ impl Part {
 
     /// Formats the comparison with its interval.
     pub(super) fn tell(&self) -> String {
-        match &self.found {
-            Ok(found) => format!(
-                "{} {}",
-                self.label,
-                interval(found.estimate, found.low, found.high)
-            ),
+        let own = match &self.found {
+            Ok(found) => {
+                let found = interval(found.estimate, found.low, found.high);
+                format!("{} {found}", self.label)
+            }
             Err(why) => format!("{}: {why}", self.label),
+        };
+        match &self.unless {
+            Some(unless) => format!("{own}, {}", unless.tell()),
+            None => own,
         }
     }
 }
@@ -196,6 +206,7 @@ mod tests {
                 low: Some(1.0),
                 high: Some(2.0),
             },
+            unless: None,
         }
     }
 

@@ -50,6 +50,7 @@ pub(super) fn means(
             label,
             found,
             range,
+            unless: None,
         }
     };
     Found::Parts {

@@ -81,13 +81,7 @@ fn test(suite: &Suite, test: &Test, members: &[&Member], runs: &[MisuseRun]) -> 
         Test::FastPath { of } => return fast_path::judge(members, of),
         Test::Misuse { of, to } => return misuse::judge(suite, runs, [of, to]),
         Test::FastestIsClosest { between } => return closest::judge(suite, between, members),
-        Test::Ratio {
-            figure,
-            of,
-            to,
-            scope,
-            range,
-        } => parts::ratios(suite, members, scope, (figure, *range), [of, to]),
+        Test::Ratio(ratio) => parts::ratios(suite, members, ratio),
         Test::Mean {
             figure,
             of,

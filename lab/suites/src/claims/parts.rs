@@ -5,11 +5,11 @@
 //! that a chance deviation in one of many does not contradict the claim.
 
 use heapdrome_schema::{Member, resolution};
-use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
+use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval, median};
 
 use super::evidence::{Found, Part};
 use crate::Suite;
-use crate::claim::{EVERYONE, Family, Range, Scope, Sizes, Test};
+use crate::claim::{EVERYONE, Family, Range, RatioTest, Scope, Sizes, Test};
 use crate::entrants::{ALPHA, Available, Span, available, compare, rule, takes_part};
 use crate::figures::{missing, of_cell};
 use crate::tables::{data_ratio, degradation, pair};
@@ -22,21 +22,15 @@ pub(super) struct Compared<'a> {
 }
 
 /// Compares the figure of each entrant in `of` with that of each entrant in `to`, race by race.
-pub(super) fn ratios(
-    suite: &Suite,
-    members: &[&Member],
-    scope: &Scope,
-    figure: (&str, Range),
-    [of, to]: [&Vec<String>; 2],
-) -> Found {
-    let compared = match compared(suite, members, scope, figure, [of, to]) {
+pub(super) fn ratios(suite: &Suite, members: &[&Member], test: &RatioTest) -> Found {
+    let compared = match compared(suite, members, test) {
         Ok(compared) => compared,
         Err(found) => return found,
     };
     let absent = |names| available(suite, names).1;
     Found::Parts {
         parts: compared.into_iter().map(|one| one.part).collect(),
-        absent: absent(of).into_iter().chain(absent(to)).collect(),
+        absent: absent(&test.of).into_iter().chain(absent(&test.to)).collect(),
     }
 }
 
@@ -45,18 +39,16 @@ pub(super) fn ratios(
 pub(super) fn compared<'a>(
     suite: &'a Suite,
     members: &[&Member],
-    scope: &Scope,
-    (figure, range): (&str, Range),
-    [of, to]: [&Vec<String>; 2],
+    test: &RatioTest,
 ) -> Result<Vec<Compared<'a>>, Found> {
-    let of_everyone = to.iter().any(|name| name == EVERYONE);
-    let (of, absent_of) = available(suite, of);
-    let (to, absent_to) = available(suite, to);
+    let of_everyone = test.to.iter().any(|name| name == EVERYONE);
+    let (of, absent_of) = available(suite, &test.of);
+    let (to, absent_to) = available(suite, &test.to);
     if of.is_empty() || to.is_empty() {
         return Err(cannot(&absent_of, &absent_to));
     }
     let mut compared: Vec<(&Member, Available<'_>, Available<'_>)> = Vec::new();
-    for member in in_scope(suite, members, scope)? {
+    for member in in_scope(suite, members, &test.scope)? {
         for one in &of {
             let others = to.iter().filter(|other| other.1 != one.1);
             compared.extend(others.map(|other| (member, *one, *other)));
@@ -67,7 +59,7 @@ pub(super) fn compared<'a>(
     // failed, the claim stays open.
     let counts = |member: &Member, one: &Available<'_>| member.result.row(one.1).is_some();
     compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
-    let family = |member: &Member| match scope.family {
+    let family = |member: &Member| match test.scope.family {
         Family::Claim => compared.len(),
         Family::Race => {
             let own = compared.iter().filter(|one| std::ptr::eq(one.0, member));
@@ -76,21 +68,44 @@ pub(super) fn compared<'a>(
     };
     let part = |(member, one, other): &(&Member, Available<'a>, Available<'a>)| {
         let both = [one.1, other.1];
-        let found = || {
+        let found = |figure: &str| {
             for name in both {
                 figure_of(member, name, figure)?;
             }
             let rule = rule(family(member));
             within_rounds(compare(member, &rule, both, figure, Span::Whole))
         };
+        let unless = test.unless.as_ref().map(|unless| {
+            Box::new(Part {
+                label: unless.figure.clone(),
+                found: found(&unless.figure),
+                range: unless.range,
+                unless: None,
+            })
+        });
         let part = Part {
             label: format!("{} over {} in {}", one.0.name, other.0.name, place(member)),
-            found: found(),
-            range,
+            found: found(&test.figure),
+            range: test.range_beside(member, other.1),
+            unless,
         };
         Compared { both, part }
     };
     Ok(compared.iter().map(part).collect())
+}
+
+impl RatioTest {
+    /// Returns the range of the ratio to an allocator's figure in a race. The allowance raises its
+    /// upper end.
+    fn range_beside(&self, member: &Member, allocator: &str) -> Range {
+        let median = || median(&figure_of(member, allocator, &self.figure).ok()?);
+        let allowed = self.allowance.zip(median());
+        let allowed = allowed.map(|(allowance, median)| 1.0 + allowance / median);
+        Range {
+            high: self.range.high.map(|high| high.max(allowed.unwrap_or(high))),
+            ..self.range
+        }
+    }
 }
 
 /// Returns the mean of a figure, for each entrant and race.
@@ -163,6 +178,7 @@ where
         label: format!("{} in {}", one.0.name, place(member)),
         found: find(member, one.1),
         range: Range::default(),
+        unless: None,
     };
     Found::Parts {
         parts: all.iter().map(part).collect(),
@@ -191,6 +207,7 @@ pub(super) fn degradations(
         found: degradation(both, one.1, ratio, confidence)
             .ok_or_else(|| "it has too few runs in one of the cells".to_owned()),
         range,
+        unless: None,
     };
     Found::Parts {
         parts: of.iter().map(part).collect(),
@@ -218,6 +235,7 @@ pub(super) fn data_ratios(
             high: ratio,
         }),
         range,
+        unless: None,
     };
     Found::Parts {
         parts: vec![part],

@@ -3,7 +3,7 @@
 //! `dlsym` is not suitable: it may allocate, which is not allowed within malloc, and it does not
 //! search objects that were loaded into a local scope.
 
-use crate::system::{ObjectInfo, PT_DYNAMIC, PT_LOAD, ProgramHeader};
+use crate::system::{self, ObjectInfo, PT_DYNAMIC, PT_LOAD, ProgramHeader};
 
 const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
@@ -130,11 +130,38 @@ pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
     if symbol.info & 15 != INDIRECT_FUNCTION {
         return Some(address);
     }
-    // SAFETY: a symbol of this type names a resolver, a function that returns an address. On x86-64
-    // it has no arguments. On aarch64 the loader passes arguments; a resolver that reads them would
-    // find undefined values here.
-    let choose: extern "C" fn() -> usize = unsafe { core::mem::transmute(address) };
-    Some(choose())
+    let features = Features::read();
+    // SAFETY: a symbol of this type names a resolver, a function that returns an address. On
+    // aarch64 it has these arguments. On x86-64 it has none, and ignores the registers that hold
+    // them.
+    let choose: extern "C" fn(u64, &Features) -> usize = unsafe { core::mem::transmute(address) };
+    Some(choose(features.first | HAS_FEATURES, &features))
+}
+
+/// Features of the processor that the loader passes to a resolver on aarch64: `__ifunc_arg_t` of
+/// `<sys/ifunc.h>`.
+#[repr(C)]
+struct Features {
+    /// Number of bytes of this structure.
+    size: u64,
+    first: u64,
+    second: u64,
+}
+
+/// Bit of a resolver's first argument that announces the second argument.
+const HAS_FEATURES: u64 = 1 << 62;
+
+impl Features {
+    fn read() -> Self {
+        // SAFETY: `getauxval` accepts every kind.
+        let [first, second] = [system::AT_HWCAP, system::AT_HWCAP2]
+            .map(|kind| unsafe { system::getauxval(kind) });
+        Self {
+            size: size_of::<Self>() as u64,
+            first,
+            second,
+        }
+    }
 }
 
 /// Returns the symbol that defines `name`, from the GNU hash table; `None` if there is none.

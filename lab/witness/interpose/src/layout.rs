@@ -62,7 +62,6 @@ pub const MALLOC: usize = 0;
 
 /// Counts of one function. The entry points add to the first two fields, which share a cache line.
 #[repr(C, align(32))]
-#[derive(Clone, Copy)]
 pub struct Function {
     /// Number of calls that were passed on. Calls by the serving object itself count only if that
     /// object is glibc.
@@ -72,7 +71,7 @@ pub struct Function {
     pub bytes: u64,
     /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if no
     /// object was found for the function, or the record has no room for the object.
-    pub object: u64,
+    pub object: AtomicU64,
 }
 
 /// Requested blocks whose sizes have the same number of binary digits.
@@ -127,10 +126,13 @@ pub struct Record {
     pub process: u64,
     /// Object whose malloc the loader finds first: its index in `objects` plus one; 0 if that is
     /// the counting library, which is the normal case.
-    pub first_malloc: u64,
+    pub first_malloc: AtomicU64,
     /// Number of claimed places in `objects`. Larger than [`OBJECTS`] if there was no room for some
     /// of the objects.
-    pub objects_used: u64,
+    pub objects_used: AtomicU64,
+    /// One bit for each place in `objects`: set once the path is complete. It no longer changes
+    /// then.
+    pub objects_complete: AtomicU64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],
     /// Paths, each with a terminating zero. The empty path is that of the executable.

@@ -19,9 +19,9 @@ static STATE: AtomicU32 = AtomicU32::new(0);
 /// Record in memory for processes that cannot create a file, so that counting never fails.
 struct Private(core::cell::UnsafeCell<core::mem::MaybeUninit<Record>>);
 
-// SAFETY: the value is only used through a raw pointer. Its counts are written atomically. Its
-// other fields are written by the thread that creates the record, binds a function or has claimed
-// an index of `objects`.
+// SAFETY: the value is only used through a raw pointer. Its counts and indexes are written
+// atomically. A path is written by the thread that has claimed its place, and read only after the
+// place's bit is set. The other fields are written by the thread that creates the record.
 unsafe impl Sync for Private {}
 
 static PRIVATE: Private = Private(core::cell::UnsafeCell::new(core::mem::MaybeUninit::zeroed()));
@@ -62,15 +62,24 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
         return None;
     }
     // SAFETY: both records are mapped and do not overlap, and the child has one thread. Threads of
-    // the parent may still add objects to the old record, so a path that they are writing may be
-    // copied in part.
+    // the parent may still write to the old record, but no path whose bit is set.
     unsafe {
-        (*new).first_malloc = (*old).first_malloc;
-        (*new).objects_used = (*old).objects_used;
-        (*new).objects = (*old).objects;
+        // Acquire: the path of every object that is loaded here, and its bit, are then visible.
+        let copy = |from: &AtomicU64, to: &AtomicU64| {
+            let value = from.load(Ordering::Acquire);
+            to.store(value, Ordering::Relaxed);
+            value
+        };
+        copy(&(*old).first_malloc, &(*new).first_malloc);
         for index in 0..FUNCTIONS.len() {
-            (*new).functions[index].object = (*old).functions[index].object;
+            let from = &(*old).functions[index].object;
+            copy(from, &(*new).functions[index].object);
         }
+        let complete = copy(&(*old).objects_complete, &(*new).objects_complete);
+        for place in places(complete) {
+            (*new).objects[place] = (*old).objects[place];
+        }
+        copy(&(*old).objects_used, &(*new).objects_used);
         let (from, to) = (&(*old).followed, &(*new).followed);
         let live = from.live.load(Ordering::Relaxed);
         to.live.store(live, Ordering::Relaxed);
@@ -168,31 +177,41 @@ fn create() -> *mut Record {
     record
 }
 
+/// Returns the places of a record's objects whose bits are set.
+fn places(complete: u64) -> impl Iterator<Item = usize> {
+    (0..OBJECTS).filter(move |place| (complete >> place) & 1 == 1)
+}
+
 /// Returns an object's index in the record plus one, and adds the object if it is new. Returns 0 if
-/// the record has no room.
+/// the record has no room. If two threads name one object concurrently, the record may contain it
+/// twice, which is harmless.
 ///
 /// # Safety
 /// `record` comes from [`current`] or [`renew`].
 pub unsafe fn name_object(record: *mut Record, path: &[u8]) -> u64 {
     let path = &path[..path.len().min(PATH_BYTES - 1)];
-    // SAFETY: the record stays mapped, and only the thread that claimed an index writes that path.
-    // Another thread may compare a path that is still being written. If two threads name one object
-    // concurrently, the record may contain it twice, which is harmless.
+    // SAFETY: the record stays mapped. Only the thread that has claimed a place writes its path,
+    // before it sets the place's bit. Other threads read the path only after they have loaded the
+    // bit.
     unsafe {
-        let used = AtomicU64::from_ptr(addr_of_mut!((*record).objects_used));
-        let known = (used.load(Ordering::Acquire) as usize).min(OBJECTS);
-        for place in 0..known {
-            let named = &(&(*record).objects)[place];
+        // Acquire: pairs with the release below.
+        let complete = (*record).objects_complete.load(Ordering::Acquire);
+        for place in places(complete) {
+            let named = &(*record).objects[place];
             if named.starts_with(path) && named[path.len()] == 0 {
                 return place as u64 + 1;
             }
         }
-        let place = used.fetch_add(1, Ordering::AcqRel) as usize;
+        // Relaxed: a claim publishes nothing.
+        let place = (*record).objects_used.fetch_add(1, Ordering::Relaxed) as usize;
         if place >= OBJECTS {
             return 0;
         }
         let target = addr_of_mut!((*record).objects[place]).cast::<u8>();
         core::ptr::copy_nonoverlapping(path.as_ptr(), target, path.len());
+        // Release: publishes the path.
+        let bit = 1 << place;
+        (*record).objects_complete.fetch_or(bit, Ordering::Release);
         place as u64 + 1
     }
 }

@@ -15,7 +15,7 @@ use crate::recording_passages::{record_free, recording_of};
 use crate::ring::{Event, code};
 use crate::rings::{push, stamp};
 use crate::slots::SLOTS;
-use crate::system::{fenced_ticks, ticks};
+use crate::system::{self, fenced_ticks, ticks};
 use crate::timing::{self, TimedCall};
 
 /// Function that records a call before it is passed on. The argument is the address of the block
@@ -209,20 +209,19 @@ pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
 }
 
 /// Returns the alignment that a call requests, if its function has one.
-const fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
+fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
     match index {
         // memalign, aligned_alloc
         6 | 8 => Some(arguments[0]),
         // posix_memalign, and the aligned forms of operator new
         7 | 18..=21 => Some(arguments[1]),
         // valloc, pvalloc
-        9 | 10 => Some(PAGE),
+        // SAFETY: `getauxval` accepts every kind. The kernel passes the size of a page to every
+        // program.
+        9 | 10 => Some(unsafe { system::getauxval(system::AT_PAGESZ) } as usize),
         _ => None,
     }
 }
-
-/// Alignment of valloc and pvalloc in bytes.
-const PAGE: usize = 4096;
 
 fn event(code: u8, index: usize, address: usize, size: u64, stamp: u64) -> Event {
     let (address, code) = (address as u64, code + index as u8);

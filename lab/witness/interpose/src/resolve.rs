@@ -174,7 +174,10 @@ fn counter(index: usize, path: &[u8], counted: bool) -> usize {
     // atomic. If several threads bind a function at the same time, each stores an index of the same
     // path in `object`.
     unsafe {
-        (*record).functions[index].object = record::name_object(record, path);
+        let object = record::name_object(record, path);
+        // Release: pairs with the acquire in `renew`, whose child then also copies the path.
+        let target = &(*record).functions[index].object;
+        target.store(object, Ordering::Release);
         let counter = addr_of_mut!((*record).functions[index].calls);
         if counted { counter as usize } else { 0 }
     }
@@ -213,11 +216,11 @@ pub fn begin() {
         return;
     }
     let record = record::current();
-    // SAFETY: the record stays mapped and comes from `current`. No other thread writes the field,
-    // because this function runs once.
+    // SAFETY: the record comes from `current` and stays mapped.
     unsafe {
-        let place = record::name_object(record, &first.path[..first.path_length]);
-        (*record).first_malloc = place;
+        let object = record::name_object(record, &first.path[..first.path_length]);
+        // Release: pairs with the acquire in `renew`.
+        (*record).first_malloc.store(object, Ordering::Release);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Declares the parts of the C library that this library needs, so that it depends on no crate.
 //! Also reads the processor's counter.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_ulong, c_void};
 
 pub const O_RDWR_CREAT_EXCL_CLOEXEC: c_int = 0o2 | 0o100 | 0o200 | 0o2_000_000;
 pub const O_RDWR_CLOEXEC: c_int = 0o2 | 0o2_000_000;
@@ -16,6 +16,9 @@ pub const MADV_DONTFORK: c_int = 10;
 pub const MADV_WIPEONFORK: c_int = 18;
 pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
+pub const AT_PAGESZ: c_ulong = 6;
+pub const AT_HWCAP: c_ulong = 16;
+pub const AT_HWCAP2: c_ulong = 26;
 
 /// A program header of a 64-bit ELF object.
 #[repr(C)]
@@ -69,6 +72,7 @@ unsafe extern "C" {
         object: *mut c_void,
     ) -> c_int;
     pub fn __errno_location() -> *mut c_int;
+    pub fn getauxval(kind: c_ulong) -> c_ulong;
     pub fn strlen(text: *const c_char) -> usize;
     pub fn strnlen(text: *const c_char, most: usize) -> usize;
     pub fn abort() -> !;

@@ -2,8 +2,8 @@
 
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
+use crate::random_blocks::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH};
 use crate::report::FIGURES;
-use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH};
 use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {

@@ -1,7 +1,8 @@
 //! Texts that describe the workload `rptest`, its parameters and presets to a reader.
 
-use super::{ALIGN, TOUCH, check, needs, presets::PRESETS};
+use super::{check, needs, presets::PRESETS};
 use crate::description::{LATENCY, SEED, THREADS};
+use crate::random_blocks::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH};
 use crate::report::FIGURES;
 use crate::{Description, FigureText, Parameter, Workload};
 
@@ -45,26 +46,6 @@ pub(crate) static DESCRIPTION: Description = Description {
     check,
     needs,
 };
-
-/// Parameter for the minimum size of a block.
-pub(crate) const MIN: Parameter =
-    Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block");
-/// Parameter for the maximum size of a block.
-pub(crate) const MAX: Parameter = Parameter::new(
-    "max",
-    "bytes",
-    1000,
-    [1, 1 << 30],
-    "maximum size of a block",
-);
-/// Parameter for the distribution of the sizes.
-pub(crate) const DISTRIBUTION: Parameter = Parameter::new(
-    "distribution",
-    "",
-    0,
-    [0, 2],
-    "0: all sizes equally probable, 1: linear falloff with size, 2: exponential falloff",
-);
 
 const PARAMETERS: &[Parameter] = &[
     THREADS,

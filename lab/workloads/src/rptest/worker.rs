@@ -3,14 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::blocks::Blocks;
 use super::mapped::stack_bytes;
-use super::post::{Parcel, Parcels, Post};
-use super::rest::Rest;
 use super::scatter::Scatter;
-use super::slot::Slot;
 use crate::array::Array;
 use crate::caller::Tally;
+use crate::hand_over::{Parcel, Parcels, Post, Rest};
+use crate::random_blocks::{Blocks, Slot};
 use crate::threads::{Halt, Team};
 use crate::{Failure, Heap};
 use heapdrome_system::process::Memory;

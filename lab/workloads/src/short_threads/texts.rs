@@ -1,8 +1,8 @@
 //! Texts that describe the workload `short-threads`, its parameters and presets to a reader.
 
 use crate::description::{LATENCY, SEED, THREADS};
+use crate::random_blocks::{MAX, MIN, TOUCH, check_sizes};
 use crate::report::FIGURES;
-use crate::rptest::{MAX, MIN, TOUCH, check_sizes};
 use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {

@@ -9,9 +9,9 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::slot::Slot;
 use crate::Failure;
 use crate::array::Array;
+use crate::random_blocks::Slot;
 
 /// Blocks in transit to the thread that frees them.
 #[derive(Debug)]

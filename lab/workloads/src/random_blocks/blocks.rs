@@ -5,37 +5,7 @@ use super::slot::Slot;
 use crate::account::Account;
 use crate::caller::{Caller, Tally};
 use crate::random::{Random, mix};
-use crate::{Failure, Heap, Parameter, Parameters, contents};
-
-/// Parameter for the alignment of the blocks.
-pub(crate) const ALIGN: Parameter = Parameter {
-    name: "align",
-    meaning: "0: malloc, without an alignment; 8 or 16: every block has this alignment \
-              (posix_memalign); 3: a third of the blocks each, drawn at random",
-    unit: "",
-    default: 3,
-    least: 0,
-    most: 16,
-};
-
-/// Parameter that decides whether every page of each block is written.
-pub(crate) const TOUCH: Parameter = Parameter {
-    name: "touch",
-    meaning: "1: write to every page of every block, so that resident memory can be compared with \
-              requested memory; 0: write the first and last bytes only",
-    unit: "",
-    default: 1,
-    least: 0,
-    most: 1,
-};
-
-/// Checks the value of `align`.
-pub(crate) fn check_align(parameters: &Parameters) -> Result<(), String> {
-    match parameters.value("align") {
-        0 | 3 | 8 | 16 => Ok(()),
-        other => Err(format!("align must be 0, 3, 8 or 16, not {other}")),
-    }
-}
+use crate::{Failure, Heap, Parameters, contents};
 
 /// Value of [`Kind::written`] that stands for a whole block.
 const WHOLE: u64 = 1 << 16;
