@@ -97,7 +97,8 @@ impl Brief<'_> {
     }
 }
 
-/// Adds the table, with a mark for the recommended entrant, and its legend, or a sentence if no entrant has a valid row.
+/// Adds the table and its legend, or a sentence if no entrant has a valid row. The table marks the
+/// recommended entrant.
 fn glance(page: &mut Page, sheet: &Sheet<'_>, recommended: Option<&EntrantResult>) {
     if sheet.rows.is_empty() {
         page.line("No allocator counts.");

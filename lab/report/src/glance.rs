@@ -1,7 +1,7 @@
 //! The narrow table of the default output: wall time, processor time and memory, each with its
 //! ratio to the baseline.
 
-use heapdrome_schema::{Bytes, Claim, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
+use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
 use crate::conclusion::Figure;
 use crate::foreign;

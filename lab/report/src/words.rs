@@ -50,7 +50,7 @@ pub(crate) fn bare_comparison(compared: &Comparison, interval: bool) -> String {
             format!("less than 1/{ABSURD_FACTOR} as much")
         }
         Verdict::Faster | Verdict::Less => {
-            percent([1.0 - ratio, 1.0 - high, 1.0 - low], "less", interval)
+            percent([1.0 - ratio, 1.0 - high, 1.0 - low], LESS, interval)
         }
         Verdict::Slower | Verdict::More if ratio >= 2.0 => {
             times([ratio, low, high], interval)
@@ -77,7 +77,7 @@ pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
             let more = count(u64::from(more), "more round");
             format!("; about {more} would show 1%")
         }
-        None => "; too noisy to show 1%".to_owned(),
+        None => "; 1% cannot be shown here".to_owned(),
     };
     format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
 }
@@ -143,7 +143,9 @@ fn times([estimate, low, high]: [f64; 3], interval: bool) -> String {
         return format!("more than {ABSURD_FACTOR}x as much");
     }
     let largest = if interval { high } else { estimate };
+    let reads_as_one = |decimals: usize| (low - 1.0).abs() < 0.5 / 10_f64.powi(decimals as i32);
     let decimals = match largest {
+        _ if interval && reads_as_one(2) => 3,
         large if large >= 99.95 => 0,
         large if large >= 9.995 => 1,
         _ => 2,
@@ -165,7 +167,12 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
         [estimate; 3]
     };
     let is_small = |part: &f64| part.abs() < 9.95;
-    let decimals = decimals(shown, usize::from(shown.iter().any(is_small)));
+    let usual = usize::from(shown.iter().any(is_small));
+    // No part reads as no difference, or as nothing left.
+    let decimals = match word {
+        LESS => decimals(shown, &[0.0, 100.0], usual),
+        _ => decimals(shown, &[0.0], usual),
+    };
     let [estimate, low, high] = [estimate, low, high].map(|part| format!("{part:.decimals$}"));
     let is_exact = low == estimate && high == estimate;
     let tail = match interval && !is_exact {
@@ -176,14 +183,18 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
 }
 
 /// Returns the number of decimals of percentages: `usual`, or up to two more if any would otherwise
-/// read as 0 or as 100.
-fn decimals(percentages: [f64; 3], usual: usize) -> usize {
-    let distance = |part: &f64| part.abs().min((part - 100.0).abs());
-    let distances = percentages.iter().map(distance);
+/// read as one of `ends`.
+fn decimals(percentages: [f64; 3], ends: &[f64], usual: usize) -> usize {
+    let distances = percentages
+        .iter()
+        .flat_map(|part| ends.iter().map(move |end| (part - end).abs()));
     let nearest = distances.fold(f64::INFINITY, f64::min);
     let visible = |decimals: &usize| nearest >= 0.5 / 10_f64.powi(*decimals as i32);
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
+
+/// Word of a percentage that is saved.
+const LESS: &str = "less";
 
 /// Factor from which, like its inverse, only a limit is printed.
 const ABSURD_FACTOR: f64 = 1000.0;

@@ -170,7 +170,7 @@ fn what_speaks_against_the_best_is_told_with_it() {
     let told = Conclusion::of(&result).sure;
     assert_eq!(
         told,
-        "Confidence: 95% after 3 rounds, but system seemed to take 3.0% more time than itself, so \
+        "Confidence: 95% after 3 rounds, but a second run of system seemed to take 3.0% more time, so \
          differences of that size prove nothing here and its output differs from that under system. A known \
          fault of mimalloc3: a fault."
     );

@@ -271,7 +271,7 @@ impl Test {
         }
     }
 
-    /// Returns the lists of cells and of entrants of the test, in which a group may stand.
+    /// Returns the lists of cells and of entrants of the test, which may contain groups.
     pub(crate) fn lists(&mut self) -> Vec<&mut Vec<String>> {
         match self {
             Self::Ratio(ratio) => vec![&mut ratio.of, &mut ratio.to, &mut ratio.scope.cells],

@@ -180,7 +180,9 @@ impl Suite {
         let of_claims = claims.flat_map(|claim| claim.test.lists());
         let of_tables = self.tables.iter_mut().flat_map(TablePlan::lists);
         let of_entrants = self.entrants.iter_mut().map(|one| &mut one.cells);
-        for names in of_claims.chain(of_tables).chain(of_entrants) {
+        let of_cells = self.cells.iter_mut().map(|cell| &mut cell.entrants);
+        let lists = of_claims.chain(of_tables).chain(of_entrants);
+        for names in lists.chain(of_cells) {
             let members = |name: String| groups.get(&name).cloned().unwrap_or_else(|| vec![name]);
             *names = std::mem::take(names).into_iter().flat_map(members).collect();
         }
@@ -204,17 +206,19 @@ impl Suite {
         }
     }
 
-    /// Describes a name that two cells or two entrants share, or a group with a cell or an entrant,
-    /// if there is one.
+    /// Describes a name that two cells or two entrants share, or a group named like a cell or an
+    /// entrant, if there is one.
     fn twice(&self) -> Option<String> {
         let cells = self.cells.iter().map(|cell| ("cell", &cell.name));
         let entrants = self.entrants.iter().map(|one| ("entrant", &one.name));
         let mut seen = BTreeSet::new();
         let twice = cells.chain(entrants).find(|name| !seen.insert(*name));
-        let hidden = |name: &&String| self.cell(name).is_some() || self.entrant(name).is_some();
-        let hidden = || self.groups.keys().find(hidden).map(|name| ("group", name));
-        let (what, name) = twice.or_else(hidden)?;
-        Some(format!("the {what} {name} occurs twice"))
+        let twice = twice.map(|(what, name)| format!("the {what} {name} occurs twice"));
+        let hides = |name: &&String| self.cell(name).is_some() || self.entrant(name).is_some();
+        let hides = || self.groups.keys().find(hides);
+        twice.or_else(|| {
+            hides().map(|name| format!("the group {name} has the name of a cell or an entrant"))
+        })
     }
 
     /// Describes an entrant that has neither an allocator nor a reason for its absence, if there is
@@ -262,20 +266,25 @@ impl Suite {
         })
     }
 
-    /// Describes a claim with a second ratio that does not hold unless contradicted, if there is
-    /// one. The family of a claim's intervals does not cover agreement by either of two ratios.
+    /// Describes a claim that has `unless` without `holds_for = "uncontradicted"`, or `allowance`
+    /// without an upper limit, if there is one. The family of a claim's intervals does not cover
+    /// agreement by either of two ratios.
     fn bad_claim(&self) -> Option<String> {
         let mut claims = self.claims.iter().chain(&self.targets);
-        let claim = claims.find(|claim| match &claim.test {
-            Test::Ratio(ratio) => {
-                ratio.unless.is_some() && ratio.scope.holds_for != HoldsFor::Uncontradicted
-            }
-            _ => false,
-        })?;
-        Some(format!(
-            "\"{}\" has unless, which needs holds_for = \"uncontradicted\"",
-            claim.claim
-        ))
+        claims.find_map(|claim| {
+            let Test::Ratio(ratio) = &claim.test else {
+                return None;
+            };
+            let only_contradicted = ratio.scope.holds_for == HoldsFor::Uncontradicted;
+            let why = if ratio.unless.is_some() && !only_contradicted {
+                "unless, which needs holds_for = \"uncontradicted\""
+            } else if ratio.allowance.is_some() && ratio.range.high.is_none() {
+                "allowance, which needs range = { high = ... }"
+            } else {
+                return None;
+            };
+            Some(format!("\"{}\" has {why}", claim.claim))
+        })
     }
 
     /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid or not set.

@@ -212,7 +212,7 @@ impl TablePlan {
         }
     }
 
-    /// Returns the lists of cells and of entrants of the plan, in which a group may stand.
+    /// Returns the lists of cells and of entrants of the plan, which may contain groups.
     pub(crate) fn lists(&mut self) -> Vec<&mut Vec<String>> {
         match &mut self.makes {
             Makes::Against(plan) | Makes::Standing(plan) | Makes::Means(plan) => {

@@ -43,8 +43,8 @@ fn every_file_is_a_suite() {
 
 /// Every allocator of the registry must be a rival in the suite `own-allocators`. Exceptions are
 /// unavailable allocators, heapdrome's own, settings of another allocator, and those that do not
-/// conform to the contract of malloc. A slow rival may race in a part of the cells, but in at least
-/// ten.
+/// conform to the contract of malloc. A slow rival may race in only some of the cells, but in at
+/// least ten.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");

@@ -217,8 +217,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// A rival that is faster contradicts the target only if it is not larger, too. The name of a group
-/// stands for its members.
+/// A faster rival contradicts the target only if it is also no larger. The name of a group stands
+/// for its members.
 #[test]
 fn a_faster_rival_counts_only_if_it_is_as_small() {
     let suite = suite(

@@ -193,7 +193,7 @@ impl<'a> Choice<'a> {
         if let Some(compared) = self.rival.on(Figure::Processor)
             && costs(Figure::Processor)
         {
-            let more = words::comparison(compared, false);
+            let more = words::bare_comparison(compared, false);
             prices.push(format!("{more} processor time"));
         }
         if let Some(compared) = self.rival.on(Figure::Memory)
@@ -201,7 +201,7 @@ impl<'a> Choice<'a> {
         {
             let absolute = more_memory(sheet, compared.ratio);
             let absolute = absolute.map_or_else(String::new, |more| format!(" ({more})"));
-            let more = words::comparison(compared, false);
+            let more = words::bare_comparison(compared, false);
             prices.push(format!("{more} memory{absolute}"));
         }
         let verb = match prices.len() {
@@ -226,7 +226,7 @@ impl<'a> Choice<'a> {
         let told = |figure: Figure, name: &str| {
             let compared = one.on(figure)?;
             let shown = compared.verdict != Verdict::Undecided;
-            shown.then(|| format!("{} {name}", words::comparison(compared, false)))
+            shown.then(|| format!("{} {name}", words::bare_comparison(compared, false)))
         };
         let gain = told(self.gain, &self.gain.name(sheet));
         let told = gain.into_iter().chain(told(Figure::Memory, "memory"));

@@ -183,7 +183,7 @@ fn twin(sheet: &Sheet<'_>) -> Option<String> {
     let is_shown = !matches!(again.verdict, Verdict::Undecided | Verdict::NotJudged);
     is_shown.then(|| {
         format!(
-            "{} seemed to take {} time than itself, so differences of that size prove nothing here",
+            "a second run of {} seemed to take {} time, so differences of that size prove nothing here",
             sheet.baseline(),
             words::comparison(again, false)
         )

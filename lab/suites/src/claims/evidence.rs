@@ -51,6 +51,15 @@ impl Part {
         }
     }
 
+    /// Returns whether an interval that the verdict needs is missing.
+    fn is_unknown(&self) -> bool {
+        let Ok(found) = &self.found else {
+            return true;
+        };
+        let is_outside = self.range.side(found) == Side::Outside;
+        is_outside && self.unless.as_ref().is_some_and(|one| one.found.is_err())
+    }
+
     /// Returns the distance of the estimate beyond the range, relative to the nearer end, or
     /// absolute if that end is 0. The distance is negative inside the range, and infinite for a
     /// part without an interval.
@@ -156,7 +165,7 @@ fn decide<'a>(
         }
     }
     let open = format!("{} of {all} are open", unclear.len());
-    let untold = unclear.iter().any(|part| part.found.is_err());
+    let untold = unclear.iter().any(|part| part.is_unknown());
     let held = match holds_for {
         HoldsFor::All => inside.len() == all,
         HoldsFor::Uncontradicted => outside.is_empty() && !untold,
