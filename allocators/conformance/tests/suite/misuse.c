@@ -125,6 +125,13 @@ int main(int count, char **words) {
         char *block = named(malloc(200000));
         block[-1] = 'x';
         free(block);
+    } else if (strcmp(what, "overflow-grown-by-one") == 0) {
+        char *block = realloc(malloc(200000), 300000);
+        named(block)[300000] = 'x';
+        free(block);
+    } else if (strcmp(what, "overflow-grown") == 0) {
+        volatile char *block = realloc(malloc(200000), 300000);
+        block[300000 + 4096] = 'x';
     } else if (strcmp(what, "size-of-delete") == 0) {
         void _ZdlPvm(void *, size_t) __attribute__((weak));
         if (_ZdlPvm == NULL)

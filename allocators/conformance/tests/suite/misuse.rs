@@ -33,6 +33,7 @@ const SAID: &[(&str, &str)] = &[
     ("overflow-realloc-by-many", OVERFLOW),
     ("underflow-small", OVERFLOW),
     ("underflow-large-by-one", AROUND),
+    ("overflow-grown-by-one", AROUND),
     ("size-of-delete", OTHER_SIZE),
     ("write-after-free", WRITTEN),
     ("write-after-realloc", WRITTEN),
@@ -83,6 +84,7 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
     all_end(&program, &library, SAID);
     for what in [
         "overflow-large",
+        "overflow-grown",
         "underflow-large",
         "zero-write",
         "zero-read",

@@ -3,6 +3,7 @@
 
 use core::ptr::NonNull;
 
+use heapdrome_malloc_abi::MIN_ALIGNMENT;
 use heapdrome_pages::Pages;
 
 use crate::hardened::canary::{guard, is_guarded};
@@ -14,7 +15,8 @@ use crate::units::large::Large;
 /// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
 /// allocates an ordinary large block. Returns `None` if out of memory.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
-    let Some(block) = HEAPS.mapped.map_guarded(HEAPS.memory(), size, alignment) else {
+    let block = HEAPS.mapped.map_guarded(HEAPS.memory(), size, alignment, 0);
+    let Some(block) = block else {
         return allocate_large(&HEAPS, size, alignment);
     };
     // SAFETY: the block has `size` bytes, and its mapping consists of whole pages without another
@@ -23,30 +25,44 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     Some(Large { block, clean: true })
 }
 
-/// Shrinks a block outside slabs in place. `size` is at most the size of the block.
+/// Allocates a block between guard pages to replace a large block that could not grow in place. It
+/// can grow to twice its size in place, so that a program that grows a block in small steps seldom
+/// copies it. Returns `None` if out of memory.
+pub(crate) fn allocate_growing(size: usize) -> Option<NonNull<u8>> {
+    let memory = HEAPS.memory();
+    let block = HEAPS.mapped.map_guarded(memory, size, MIN_ALIGNMENT, size);
+    let Some(block) = block else {
+        return Some(allocate_guarded(size, MIN_ALIGNMENT)?.block);
+    };
+    // SAFETY: the block has `size` bytes, and its mapping consists of whole pages without another
+    // block.
+    unsafe { guard(block, size, memory.pages.page_size()) };
+    Some(block)
+}
+
+/// Resizes a block between guard pages in place. Returns false, without any change, if that is
+/// impossible, or if the block does not lie between guard pages. Aborts the process if its canaries
+/// were overwritten.
 ///
 /// # Safety
 ///
 /// The block belongs to the caller, who no longer needs bytes after the first `size`.
-pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
+pub(crate) unsafe fn resize_guarded(block: NonNull<u8>, size: usize) -> bool {
     let entry = HEAPS.mapped.find(block.addr().get());
+    // The mapping of a block without guard pages begins with the block.
+    let Some(entry) = entry.filter(|entry| entry.block != entry.base) else {
+        return false;
+    };
+    let pages = &HEAPS.memory().pages;
     // SAFETY: by this function's contract, the block belongs to the caller, who no longer needs
-    // bytes after the first `size`. In the first arm, the block has `entry.size` bytes and lies
-    // between guard pages, because its mapping does not begin with it. A block that shrinks does
-    // not move.
+    // bytes after the first `size`. It has `entry.size` bytes and lies between guard pages.
     unsafe {
-        match entry {
-            Some(entry) if entry.block != entry.base => {
-                look_at_edges(block, entry.size);
-                let pages = &HEAPS.memory().pages;
-                HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
-                guard(block, size, HEAPS.memory().pages.page_size());
-            }
-            // This block has no guard pages. If the system refuses to shrink it, it keeps its size.
-            _ => {
-                HEAPS.mapped.resize(HEAPS.memory(), block, size);
-            }
+        look_at_edges(block, entry.size);
+        let resized = HEAPS.mapped.resize_guarded(pages, entry, size);
+        if resized {
+            guard(block, size, pages.page_size());
         }
+        resized
     }
 }
 

@@ -31,7 +31,9 @@ use crate::hardened::block::{
 };
 use crate::hardened::canary::is_whole;
 use crate::hardened::free::{free_fast, has_another_size, take_back};
-use crate::hardened::guarded::{allocate_guarded, free_guarded, shrink_guarded};
+use crate::hardened::guarded::{
+    allocate_growing, allocate_guarded, free_guarded, resize_guarded,
+};
 use crate::heap::front::will_be_used;
 use crate::misuse::{Misuse, report};
 use crate::process::thread_local::{front, heap};
@@ -77,8 +79,9 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
             change(block, state, class, size);
-        } else {
-            shrink_guarded(block, size);
+        } else if !resize_guarded(block, size) {
+            // A block that shrinks does not move. If the system refuses, it keeps its size.
+            HEAPS.mapped.resize(HEAPS.memory(), block, size);
         }
     }
 }
@@ -213,7 +216,15 @@ unsafe impl MallocAbi for Hardened {
                 }
             }
             let usable = Self::usable_size(block);
-            let Some(to) = Self::allocate_fast(size).or_else(|| Self::allocate(size)) else {
+            let stays_large = !class.is_slab() && size >= LARGEST;
+            if stays_large && resize_guarded(block, size) {
+                return Some(block);
+            }
+            let to = match stays_large && size > usable {
+                true => allocate_growing(size),
+                false => Self::allocate_fast(size).or_else(|| Self::allocate(size)),
+            };
+            let Some(to) = to else {
                 return (size <= usable).then(|| {
                     shrink(block, class, size);
                     block

@@ -113,6 +113,15 @@ impl MappedTable {
         Some(removed)
     }
 
+    /// Records that the block that begins at `address` now has `size` usable bytes. Does nothing if
+    /// there is no such block.
+    pub fn set_size(&mut self, address: usize, size: usize) {
+        if let Some(index) = self.index_of(address) {
+            let entry = self.at(index);
+            self.put(index, Mapped { size, ..entry });
+        }
+    }
+
     fn home(&self, address: usize) -> usize {
         let hash = ((address >> 12) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (hash >> 32) as usize & (self.capacity - 1)

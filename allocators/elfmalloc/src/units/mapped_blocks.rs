@@ -81,25 +81,33 @@ impl MappedBlocks {
         })
     }
 
-    /// Allocates a block with its own mapping between inaccessible pages. The block ends as close
-    /// to the inaccessible page behind it as its alignment allows. Returns `None` if out of memory.
+    /// Allocates a block with its own mapping between inaccessible pages. Returns `None` if out of
+    /// memory.
+    ///
+    /// Without `room`, the block ends as close to the inaccessible page behind it as its alignment
+    /// allows. With `room`, it begins on a page, and can later grow by `room` bytes in place.
     pub fn map_guarded<P: Pages>(
         &self,
         memory: &Memory<P>,
         size: usize,
         alignment: usize,
+        room: usize,
     ) -> Option<NonNull<u8>> {
         let pages = &memory.pages;
         let page = pages.page_size();
         let front = alignment.max(page);
         let inner = size.max(1).checked_next_multiple_of(page)?;
-        let bytes = inner.checked_add(front)?.checked_add(page)?;
+        let most = inner.checked_add(room)?.checked_next_multiple_of(page)?;
+        let bytes = most.checked_add(front)?.checked_add(page)?;
         let base = pages.reserve(bytes, front, Access::None)?;
         // SAFETY: the mapping is new, and no other code uses it yet. It consists of the front, the
-        // inner pages, and one page behind them, so all addresses lie in it.
+        // inner pages, the room, and one page behind them, so all addresses lie in it.
         unsafe {
             let start = base.add(front);
-            let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
+            let skip = match room {
+                0 => inner - size.max(1).next_multiple_of(alignment.min(page)),
+                _ => 0,
+            };
             let entry = Mapped {
                 block: start.as_ptr().add(skip),
                 base: base.as_ptr(),
@@ -112,38 +120,49 @@ impl MappedBlocks {
                 pages.release(base, bytes);
                 return None;
             }
-            request_huge_pages(memory, start, inner);
+            request_huge_pages(memory, start, most);
             NonNull::new(entry.block)
         }
     }
 
-    /// Shrinks a block between guard pages to `size` bytes, at most its current size. Purges the
-    /// unused pages at its end and makes them inaccessible.
+    /// Resizes a block between guard pages in place to `size` bytes. Purges the pages that it no
+    /// longer needs and makes them inaccessible. Returns false, without any change, if its mapping
+    /// has no room, or if the system refuses.
     ///
     /// # Safety
     ///
-    /// A block between guard pages begins at `address`, and belongs to the caller, who no longer
-    /// needs bytes after the first `size`.
-    pub unsafe fn shrink_guarded(&self, pages: &impl Pages, address: usize, size: usize) {
-        let mut mapped = self.table.lock();
-        let Some(entry) = mapped.remove(address) else {
-            return;
-        };
-        // Removing the entry left room in the table, so this insertion succeeds.
-        mapped.insert(pages, Mapped { size, ..entry });
-        drop(mapped);
+    /// `entry` is the entry of a block between guard pages. The block belongs to the caller, who no
+    /// longer needs bytes after the first `size`.
+    pub unsafe fn resize_guarded(&self, pages: &impl Pages, entry: Mapped, size: usize) -> bool {
         let page = pages.page_size();
-        let end = (address + size).next_multiple_of(page);
-        let rest = entry.base.addr() + entry.bytes - page - end;
-        if rest != 0 {
-            // SAFETY: the pages lie in the block's mapping, past its new end, and the caller no
-            // longer needs them. If the system refuses, they stay resident or accessible.
-            unsafe {
-                let start = NonNull::new_unchecked(entry.block.add(end - address));
-                pages.purge(start, rest);
-                pages.protect(start, rest, Access::None);
+        let address = entry.block.addr();
+        let behind = entry.base.addr() + entry.bytes - page;
+        if size > behind - address {
+            return false;
+        }
+        // Exactly the pages from the block's first to its last are accessible.
+        let [before, after] = [entry.size, size].map(|size| {
+            let end = address + size.max(1);
+            end.next_multiple_of(page) - address
+        });
+        // SAFETY: the pages lie in the block's mapping, behind its old or its new end. The caller
+        // does not need the pages behind the new end. If the system refuses to purge or to protect
+        // these, they stay resident or accessible.
+        unsafe {
+            if after > before {
+                let start = NonNull::new_unchecked(entry.block.add(before));
+                if !pages.protect(start, after - before, Access::ReadWrite) {
+                    return false;
+                }
+            }
+            self.table.lock().set_size(address, size);
+            if after < before {
+                let start = NonNull::new_unchecked(entry.block.add(after));
+                pages.purge(start, before - after);
+                pages.protect(start, before - after, Access::None);
             }
         }
+        true
     }
 
     /// Frees a block with its own mapping. Returns false if no such block begins at `address`.
