@@ -101,12 +101,12 @@ pub(crate) fn legend(
 ) -> String {
     let baseline = sheet.baseline();
     let interval = match shape.intervals {
-        true => format!(", with its {}", words::interval_of(sheet.result.alpha)),
+        true => format!(", {}", words::interval_of(sheet.result.alpha)),
         false => String::new(),
     };
-    let mut legend = format!("ratio to {baseline}, below 1 is better{interval}");
+    let mut legend = format!("ratio to {baseline} (below 1 is better){interval}");
     let mut explain = |mark: char, meaning: &str| legend.push_str(&format!("; {mark} {meaning}"));
-    explain(NO_CLEAR_DIFFERENCE, "no clear difference");
+    explain(NO_CLEAR_DIFFERENCE, "unclear");
     let mut rows = sheet.rivals();
     let common = Figure::COMMON.iter();
     if rows.any(|row| common.clone().any(|figure| is_missed(sheet, row, *figure))) {

@@ -52,9 +52,7 @@ pub(crate) fn bare_comparison(compared: &Comparison, interval: bool) -> String {
         Verdict::Faster | Verdict::Less => {
             percent([1.0 - ratio, 1.0 - high, 1.0 - low], LESS, interval)
         }
-        Verdict::Slower | Verdict::More if ratio >= 2.0 => {
-            times([ratio, low, high], interval)
-        }
+        Verdict::Slower | Verdict::More if ratio >= 2.0 => times([ratio, low, high], interval),
         Verdict::Slower | Verdict::More => {
             percent([ratio - 1.0, low - 1.0, high - 1.0], "more", interval)
         }

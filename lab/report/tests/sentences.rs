@@ -52,9 +52,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
         UNSEEN,
     ));
     assert!(
-        busy.contains(
-            "wall time undecided (0.60 to 1.20), processor time 20% less (18 to 22)"
-        ),
+        busy.contains("wall time undecided (0.60 to 1.20), processor time 20% less (18 to 22)"),
         "{busy}"
     );
     assert_eq!(

@@ -252,9 +252,9 @@ impl Test {
     pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Ratio(ratio) => Some(&ratio.scope),
-            Self::Mean { scope, .. }
-            | Self::Figure { scope, .. }
-            | Self::Share { scope, .. } => Some(scope),
+            Self::Mean { scope, .. } | Self::Figure { scope, .. } | Self::Share { scope, .. } => {
+                Some(scope)
+            }
             _ => None,
         }
     }

@@ -184,7 +184,10 @@ impl Suite {
         let lists = of_claims.chain(of_tables).chain(of_entrants);
         for names in lists.chain(of_cells) {
             let members = |name: String| groups.get(&name).cloned().unwrap_or_else(|| vec![name]);
-            *names = std::mem::take(names).into_iter().flat_map(members).collect();
+            *names = std::mem::take(names)
+                .into_iter()
+                .flat_map(members)
+                .collect();
         }
     }
 

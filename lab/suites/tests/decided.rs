@@ -235,12 +235,20 @@ test = { ratio = { figure = "wall_s", of = ["quick"], to = ["*"], in = { cells =
         let slow = row("b", time, memory, 10);
         verdicts(&suite, race(row("system", 2.0, MIB, 10), slow)).remove(0)
     };
-    assert_eq!(beside(0.5, 1.2 * MIB).holds, Holds::Undecided, "swept was not run");
+    assert_eq!(
+        beside(0.5, 1.2 * MIB).holds,
+        Holds::Undecided,
+        "swept was not run"
+    );
     let found = beside(0.5, 1.01 * MIB);
     assert_eq!(found.holds, Holds::NotHeld);
     let told = "quick over slow in one 2.0";
     assert!(found.because.contains(told), "{}", found.because);
-    assert!(found.because.contains("), peak_rss_bytes 0.99"), "{}", found.because);
+    assert!(
+        found.because.contains("), peak_rss_bytes 0.99"),
+        "{}",
+        found.because
+    );
 }
 
 /// Without `holds_for = "uncontradicted"`, two ratios would need a family of their own.

@@ -29,18 +29,15 @@ pub(super) fn means(
         Ok(members) => members,
         Err(found) => return found,
     };
-    let rivals: Vec<&[Available<'_>]> = match least {
-        true => vec![&to],
-        false => to.chunks(1).collect(),
-    };
-    let raced = |rivals: &[Available<'_>]| {
-        let any = |member: &&Member| rivals.iter().any(|rival| takes_part(member, rival));
-        members.iter().any(any)
+    // An entrant that raced nowhere is no choice for which an interval must allow.
+    let raced = |one: &Available<'_>| members.iter().any(|member| takes_part(member, one));
+    let to: Vec<Available<'_>> = to.into_iter().filter(raced).collect();
+    let rivals: Vec<&[Available<'_>]> = match (least, to.is_empty()) {
+        (true, false) => vec![&to],
+        _ => to.chunks(1).collect(),
     };
     let pairs = of.iter().flat_map(|one| {
-        let others = rivals
-            .iter()
-            .filter(|rivals| rivals[0].1 != one.1 && raced(rivals));
+        let others = rivals.iter().filter(|rivals| rivals[0].1 != one.1);
         others.map(move |rivals| (*one, *rivals))
     });
     let pairs: Vec<(Available<'_>, &[Available<'_>])> = pairs.collect();

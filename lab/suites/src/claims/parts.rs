@@ -30,7 +30,10 @@ pub(super) fn ratios(suite: &Suite, members: &[&Member], test: &RatioTest) -> Fo
     let absent = |names| available(suite, names).1;
     Found::Parts {
         parts: compared.into_iter().map(|one| one.part).collect(),
-        absent: absent(&test.of).into_iter().chain(absent(&test.to)).collect(),
+        absent: absent(&test.of)
+            .into_iter()
+            .chain(absent(&test.to))
+            .collect(),
     }
 }
 
@@ -102,7 +105,10 @@ impl RatioTest {
         let allowed = self.allowance.zip(median());
         let allowed = allowed.map(|(allowance, median)| 1.0 + allowance / median);
         Range {
-            high: self.range.high.map(|high| high.max(allowed.unwrap_or(high))),
+            high: self
+                .range
+                .high
+                .map(|high| high.max(allowed.unwrap_or(high))),
             ..self.range
         }
     }

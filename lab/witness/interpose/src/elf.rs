@@ -154,8 +154,8 @@ const HAS_FEATURES: u64 = 1 << 62;
 impl Features {
     fn read() -> Self {
         // SAFETY: `getauxval` accepts every kind.
-        let [first, second] = [system::AT_HWCAP, system::AT_HWCAP2]
-            .map(|kind| unsafe { system::getauxval(kind) });
+        let [first, second] =
+            [system::AT_HWCAP, system::AT_HWCAP2].map(|kind| unsafe { system::getauxval(kind) });
         Self {
             size: size_of::<Self>() as u64,
             first,
