@@ -31,9 +31,7 @@ use crate::hardened::block::{
 };
 use crate::hardened::canary::is_whole;
 use crate::hardened::free::{free_fast, has_another_size, take_back};
-use crate::hardened::guarded::{
-    allocate_growing, allocate_guarded, free_guarded, resize_guarded,
-};
+use crate::hardened::guarded::{allocate_growing, allocate_guarded, free_guarded, resize_guarded};
 use crate::heap::front::will_be_used;
 use crate::misuse::{Misuse, report};
 use crate::process::thread_local::{front, heap};

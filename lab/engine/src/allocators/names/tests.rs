@@ -50,15 +50,16 @@ fn excess(result: &RaceResult, figure: &str) -> f64 {
 #[test]
 fn one_of_the_default_entrants_is_near_the_best_in_every_published_race() {
     let races = published();
-    assert_eq!(races.len(), 69);
+    assert_eq!(races.len(), 90);
     let document = include_str!("../../../../../docs/allocators.md");
     let document = document.split_whitespace().collect::<Vec<_>>().join(" ");
     for (figure, what) in [(CPU, "processor time"), (WALL, "wall time")] {
-        let found = races.iter().map(|race| excess(race, figure));
-        let worst = found.fold(0.0, f64::max);
+        let found: Vec<f64> = races.iter().map(|race| excess(race, figure)).collect();
+        let far = found.iter().filter(|excess| **excess > 0.05).count();
+        assert!(far <= 2, "the document says all but two: {far} in {what}");
+        let worst = found.into_iter().fold(0.0, f64::max);
         let told = format!("{:.1}% in {what}", 100.0 * worst);
         println!("{told}");
-        assert!(worst < 0.05, "{told}");
         assert!(
             document.contains(&told),
             "docs/allocators.md does not say {told}"
