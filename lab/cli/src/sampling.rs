@@ -4,8 +4,8 @@
 /// recording.
 const MAX_BYTES: u64 = 1 << 50;
 
-/// Parses the distance of sample points as a mean number of requested bytes: a size such as
-/// `512KiB`, or a number of points per byte such as `1e-3`, which is one point in 1000 bytes.
+/// Parses the mean distance between sample points, and returns it in requested bytes. Accepts a
+/// size, such as `512KiB`, or a rate in points per byte: `1e-3` is one point in 1000 bytes.
 pub fn sample(text: &str) -> Result<u64, String> {
     let wrong = || {
         "expected a rate above 0 and below 1, such as 1e-3, or a number of bytes above 1, such as \

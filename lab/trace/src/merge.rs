@@ -76,8 +76,8 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
         .collect();
     let mut writer = Writer::for_architecture(sink, &recording, architecture)?;
     let mut all = All::default();
-    // Continue with the part whose latest time read so far is the earliest. The merged trace is
-    // thus as well ordered by time as its parts.
+    // Continue with the part that has been read up to the earliest time. The merged trace is thus
+    // as well ordered by time as its parts.
     while let Some((place, part)) = parts
         .iter_mut()
         .enumerate()

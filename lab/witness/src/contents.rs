@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
 
-/// State of a file: device, inode, size, modification time and status-change time. A change also
-/// shows if a program restores the modification time, because no program can set the status-change
-/// time.
+/// State of a file: device, inode, size, modification time and status-change time. The
+/// status-change time reveals a change even if a program restores the modification time, because no
+/// program can set the status-change time.
 type State = (u64, u64, u64, (i64, i64), (i64, i64));
 
 /// Cache of file hashes. An unchanged file is read only once: a program may be a hundred megabytes

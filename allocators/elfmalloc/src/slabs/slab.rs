@@ -84,8 +84,8 @@ pub struct Slab {
     /// from the lowest address up, so at least this many free blocks at the highest addresses
     /// stayed idle.
     pub(super) least: Cell<u16>,
-    /// Number of free blocks at the highest addresses that are purged. May be wrong after blocks
-    /// were taken, because a block that is then freed at a higher address counts as purged.
+    /// Number of free blocks at the highest addresses that are purged. May be too large after
+    /// blocks were taken: a block freed after the purge may count in place of a taken one.
     pub(super) purged: Cell<u16>,
     /// Number of free blocks at the highest addresses that are due for a purge.
     pub(super) due: Cell<u16>,

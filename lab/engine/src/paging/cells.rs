@@ -28,8 +28,8 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Adds the `wanted` cells to a collection, and reuses those that it already contains with a
-    /// report.
+    /// Adds the `wanted` cells to a collection. Keeps a stored cell that already has a report, and
+    /// replaces one without a report.
     ///
     /// # Errors
     /// When the collection is not of the paging lab, or a cell was run earlier with other settings.

@@ -44,7 +44,7 @@ pub struct SuiteRequest {
     pub file: Option<PathBuf>,
     /// Whether variables replace folder names in the file for the results.
     pub redact: bool,
-    /// Seed of every random draw; `None` for a seed from the clock, or for 1 in the suite
+    /// Seed of every random draw. If `None`, the seed comes from the clock, or is fixed in the suite
     /// `lgalloc`.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.

@@ -64,7 +64,8 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
     // SAFETY: both records are mapped and do not overlap, and the child has one thread. Threads of
     // the parent may still write to the old record, but no path whose bit is set.
     unsafe {
-        // Acquire: the path of every object that is loaded here, and its bit, are then visible.
+        // Acquire: if a copied value is the number of an object, the object's path and its bit in
+        // `objects_complete` are visible to the later copies.
         let copy = |from: &AtomicU64, to: &AtomicU64| {
             let value = from.load(Ordering::Acquire);
             to.store(value, Ordering::Relaxed);

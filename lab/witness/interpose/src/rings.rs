@@ -20,8 +20,8 @@ use crate::thread::{Thread, thread};
 use crate::timing;
 use crate::waiting::wait;
 
-/// Number of calls that may reuse the time of an earlier call while only one thread allocates.
-/// Reading the processor's counter takes longer than the rest of a recorded call.
+/// Maximum number of later calls that reuse one time stamp while only one thread allocates. Reading
+/// the processor's counter takes longer than the rest of a recorded call.
 const REUSES: u32 = 7;
 
 /// Number of rings that a process creates before it enters a sandbox.
