@@ -218,8 +218,8 @@ impl Slot {
     /// Recounts the regions if any may have been stolen since the last call. Returns whether it
     /// did. Only the owner calls this.
     pub fn settle(&self) -> bool {
-        // Acquire: pairs with the release in `steal_if`, so that this thread sees that the thief has
-        // emptied the place.
+        // Acquire: pairs with the release in `steal_if`, so that this thread sees that the thief
+        // has emptied the place.
         let robbed = self.robbed.swap(false, Acquire);
         if robbed {
             self.recount();

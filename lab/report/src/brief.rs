@@ -18,7 +18,7 @@ use crate::{Exporter, ReportError};
 /// Maximum width of a line in characters, even on a wider terminal.
 const WIDTH: usize = 80;
 /// Number of output lines up to which remarks are added.
-const LINES: usize = 30;
+const LINES: usize = 32;
 /// Maximum number of lines for one remark, or for one reason why entrants have no valid row.
 const LINES_OF_ONE: usize = 2;
 /// Maximum number of reasons that are printed for entrants without a valid row.

@@ -44,8 +44,8 @@ pub struct SuiteRequest {
     pub file: Option<PathBuf>,
     /// Whether variables replace folder names in the file for the results.
     pub redact: bool,
-    /// Seed of every random draw. If `None`, the seed comes from the clock, or is fixed in the suite
-    /// `lgalloc`.
+    /// Seed of every random draw. If `None`, the seed comes from the clock, or is fixed in the
+    /// suite `lgalloc`.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,

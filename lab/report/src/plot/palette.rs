@@ -6,8 +6,8 @@ pub(crate) const INK: &str = "#1a1a1a";
 /// Colours for white paper. Each has a contrast of at least three to one against white. Any two
 /// colours, ink included, are at least 25 apart in CIE Lab (1976, in which 2.3 is just noticeable),
 /// for normal vision and for vision without red, green or blue receptors. A search chose the
-/// colours that maximise the smallest distance. Some look alike in grey, so allocators also differ in
-/// shapes and dashes.
+/// colours that maximise the smallest distance. Some look alike in grey, so allocators also differ
+/// in shapes and dashes.
 pub(crate) const COLOURS: [&str; 10] = [
     "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
     "#35a38c", "#42004d",

@@ -16,7 +16,8 @@ macro_rules! read_counter {
     };
 }
 
-// Defines a passage that loads the number of requested bytes into rcx and jumps to `record`. May clobber r8.
+// Defines a passage that loads the number of requested bytes into rcx and jumps to `record`. May
+// clobber r8.
 macro_rules! requesting {
     ($name:ident, $($into_rcx:literal)+) => {
         #[unsafe(naked)]
