@@ -68,7 +68,8 @@ impl Presence {
         self.is_shared
     }
 
-    /// Resets the count in the child of a fork, in which the threads that it counts do not exist.
+    /// Resets the count in the child of a fork. The threads whose slow paths were counted do not
+    /// exist in the child.
     pub fn reset(&self) {
         // Relaxed: there is no other thread.
         self.count.store(0, Relaxed);

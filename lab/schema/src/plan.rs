@@ -52,11 +52,11 @@ impl Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// For a first impression.
+    /// Time budget for a first impression.
     Quick,
-    /// For an answer while a person waits.
+    /// Time budget for an answer while a person waits.
     Usual,
-    /// For intervals as narrow as requested.
+    /// Time budget for intervals as narrow as requested.
     Patient,
 }
 

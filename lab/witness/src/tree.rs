@@ -151,8 +151,8 @@ impl Tree {
         let Some(image) = process.and_then(|process| process.image.as_mut()) else {
             return;
         };
-        // Skip a forked child that executes a program. It usually still has its parent's memory,
-        // which is counted when the parent ends.
+        // Do not count the huge pages of a forked child that executes a program. It usually still
+        // shares its parent's huge pages, which are counted when the parent ends.
         if filter::is_exec(message) && image.origin.is_none() {
             image.huge = huge_pages(owner).unwrap_or(0);
         }

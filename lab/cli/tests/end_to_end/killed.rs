@@ -35,7 +35,8 @@ fn groups(site: &Site) -> Vec<PathBuf> {
     named.filter(|folder| folder.exists()).collect()
 }
 
-/// Waits until the experiment has swap and a group. Returns `false` if the experiment ends first.
+/// Waits until the experiment uses a swap file and has a control group. Returns `false` if the
+/// experiment ends first.
 fn is_at_work(site: &Site, running: &mut Running) -> bool {
     let end = Instant::now() + PATIENCE;
     while running.is_running() {

@@ -20,7 +20,7 @@ const RANGE: &str = "range";
 const PLOT: [f64; 2] = [236.0, 480.0];
 /// Maximum number of letters of a name.
 const LETTERS: usize = 32;
-/// Maximum number of letters of the line above the drawing.
+/// Maximum number of characters of the title line above the drawing.
 const LONGEST_LINE: usize = 84;
 const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;

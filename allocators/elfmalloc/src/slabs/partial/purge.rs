@@ -140,8 +140,9 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks the free blocks that have been idle since the last scan as due. Marks none if too few
-    /// are idle, or may be resident, to justify the system calls. Returns whether blocks are due.
+    /// Marks the idle free blocks as due: those that have been free since the last scan or, if no
+    /// block was taken since then, all. Marks none if too few blocks are idle, or if too few idle
+    /// blocks may be resident, to justify the system calls. Returns whether blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks
