@@ -2,6 +2,7 @@
 //! limit and shrinks when it is trimmed.
 
 mod giving;
+mod small_arenas;
 
 use std::ptr::{NonNull, null_mut};
 
@@ -19,17 +20,9 @@ use heapdrome_elfmalloc::units::arena::LARGEST_RUN;
 use heapdrome_elfmalloc::units::large::usable;
 use heapdrome_elfmalloc::units::pool::Run;
 use heapdrome_pages::{Access, Pages, Placed, Simulated};
+use small_arenas::backend;
 
 /// Returns a back-end of small arenas in `limit` bytes of address space.
-fn backend(limit: usize) -> Heaps<Simulated> {
-    let backend = Heaps::new(Simulated::new(limit));
-    backend.start(|| Settings {
-        arena: 0,
-        ..Settings::DEFAULT
-    });
-    backend
-}
-
 /// Takes single units until none is left. Returns the number of units among them that lie in the
 /// `bytes` bytes from `start` on.
 fn take_all_units(backend: &Heaps<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {

@@ -3,6 +3,7 @@
 
 mod giving;
 mod paths;
+mod small_arenas;
 
 use std::collections::HashSet;
 
@@ -16,21 +17,10 @@ use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::heap::threads::detach;
 use heapdrome_elfmalloc::misuse::Misuse;
-use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::{CLASSES, UNIT};
 use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
-
-const SMALL_ARENAS: Settings = Settings {
-    arena: 0,
-    ..Settings::DEFAULT
-};
-
-fn backend(limit: usize) -> Heaps<Simulated> {
-    let backend = Heaps::new(Simulated::new(limit));
-    backend.start(|| SMALL_ARENAS);
-    backend
-}
+use small_arenas::backend;
 
 /// Frees a block through the front-end's [`put`](FrontEnd::put).
 fn free_by<F: FrontEnd>(

@@ -1,26 +1,17 @@
 //! The back-end in the child of a fork, over simulated pages.
 
+mod small_arenas;
+
 use std::mem::forget;
 
 use heapdrome_elfmalloc::SizeClass;
-use heapdrome_elfmalloc::heap::heaps::Heaps;
 use heapdrome_elfmalloc::heap::refill::refill;
 use heapdrome_elfmalloc::process::statistics::Snapshot;
-use heapdrome_elfmalloc::settings::Settings;
-use heapdrome_pages::Simulated;
-
-fn backend() -> Heaps<Simulated> {
-    let backend = Heaps::new(Simulated::new(1 << 30));
-    backend.start(|| Settings {
-        arena: 0,
-        ..Settings::DEFAULT
-    });
-    backend
-}
+use small_arenas::backend;
 
 #[test]
 fn in_the_child_every_lock_is_free() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let class = SizeClass::of(64);
     let heap = backend.attach().expect("there is memory");
     let (bin, depot) = (backend.bin(heap, class), heap.depot());
@@ -44,7 +35,7 @@ fn in_the_child_every_lock_is_free() {
 
 #[test]
 fn a_heap_of_a_thread_that_the_child_does_not_have_serves_the_next_thread() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let gone = backend.attach().expect("there is memory");
     let own = backend.attach().expect("there is memory");
     // SAFETY: there is no other thread, and `gone` stands for the heap of a thread of the parent.

@@ -1,25 +1,16 @@
 //! Large blocks over simulated pages: resizing in place, and moving into their own mappings.
 
-use heapdrome_elfmalloc::heap::heaps::Heaps;
+mod small_arenas;
+
 use heapdrome_elfmalloc::heap::large::{allocate_large, free_large};
 use heapdrome_elfmalloc::misuse::Misuse;
-use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_elfmalloc::units::large::{resize_large, usable};
-use heapdrome_pages::Simulated;
-
-fn backend() -> Heaps<Simulated> {
-    let backend = Heaps::new(Simulated::new(1 << 30));
-    backend.start(|| Settings {
-        arena: 0,
-        ..Settings::DEFAULT
-    });
-    backend
-}
+use small_arenas::backend;
 
 #[test]
 fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
     // SAFETY: the block belongs to the test, which uses none of its bytes.
     unsafe {
@@ -41,7 +32,7 @@ fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
 
 #[test]
 fn no_large_block_begins_inside_another() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
     // SAFETY: the block has more than 16 bytes.
     let inside = unsafe { large.block.add(16) };
@@ -59,7 +50,7 @@ fn no_large_block_begins_inside_another() {
 
 #[test]
 fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
     allocate_large(&backend, UNIT, UNIT).expect("the way is blocked");
     // SAFETY: the blocks belong to the test, have the accessed bytes, and are not used after they

@@ -1,6 +1,7 @@
 //! Statistics over simulated pages.
 
 mod paths;
+mod small_arenas;
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::heap::front_end::Magazines;
@@ -13,19 +14,11 @@ use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 use paths::{allocate, put};
-
-fn backend() -> Heaps<Simulated> {
-    let backend = Heaps::new(Simulated::new(1 << 30));
-    backend.start(|| Settings {
-        arena: 0,
-        ..Settings::DEFAULT
-    });
-    backend
-}
+use small_arenas::backend;
 
 #[test]
 fn statistics_say_what_is_live_kept_and_counted() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
     // The blocks occupy two slabs.
     let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
@@ -87,7 +80,7 @@ fn the_peak_does_not_shrink_with_the_arena() {
 
 #[test]
 fn an_allocation_that_fails_is_no_refill() {
-    let backend = backend();
+    let backend = backend(1 << 30);
     let class = SizeClass::of(64);
     let refills = || Snapshot::of(&backend).classes[class.number()].refills;
     backend.memory().pages.set_limit(0);

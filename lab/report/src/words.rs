@@ -50,11 +50,13 @@ pub(crate) fn bare_comparison(compared: &Comparison, interval: bool) -> String {
             format!("less than 1/{ABSURD_FACTOR} as much")
         }
         Verdict::Faster | Verdict::Less => {
-            percent([1.0 - ratio, 1.0 - high, 1.0 - low], LESS, interval)
+            let parts = [1.0 - ratio, 1.0 - high, 1.0 - low];
+            percent(parts, "less", &[0.0, 100.0], interval)
         }
         Verdict::Slower | Verdict::More if ratio >= 2.0 => times([ratio, low, high], interval),
         Verdict::Slower | Verdict::More => {
-            percent([ratio - 1.0, low - 1.0, high - 1.0], "more", interval)
+            let parts = [ratio - 1.0, low - 1.0, high - 1.0];
+            percent(parts, "more", &[0.0], interval)
         }
     }
 }
@@ -156,8 +158,9 @@ fn times([estimate, low, high]: [f64; 3], interval: bool) -> String {
     format!("{estimate:.decimals$}x as much{tail}")
 }
 
-/// Formats a percentage, such as `12% less (10 to 14)`. `parts` are fractions.
-fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
+/// Formats a percentage, such as `12% less (10 to 14)`. `parts` are fractions, and `ends` are the
+/// percentages as which no part may read: no difference, and nothing left.
+fn percent(parts: [f64; 3], word: &str, ends: &[f64], interval: bool) -> String {
     let [estimate, low, high] = parts.map(|part| part * 100.0);
     let shown = if interval {
         [estimate, low, high]
@@ -166,11 +169,7 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     };
     let is_small = |part: &f64| part.abs() < 9.95;
     let usual = usize::from(shown.iter().any(is_small));
-    // No part reads as no difference, or as nothing left.
-    let decimals = match word {
-        LESS => decimals(shown, &[0.0, 100.0], usual),
-        _ => decimals(shown, &[0.0], usual),
-    };
+    let decimals = decimals(shown, ends, usual);
     let [estimate, low, high] = [estimate, low, high].map(|part| format!("{part:.decimals$}"));
     let is_exact = low == estimate && high == estimate;
     let tail = match interval && !is_exact {
@@ -190,9 +189,6 @@ fn decimals(percentages: [f64; 3], ends: &[f64], usual: usize) -> usize {
     let visible = |decimals: &usize| nearest >= 0.5 / 10_f64.powi(*decimals as i32);
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
-
-/// Word of a percentage that is saved.
-const LESS: &str = "less";
 
 /// Factor from which, like its inverse, only a limit is printed.
 const ABSURD_FACTOR: f64 = 1000.0;

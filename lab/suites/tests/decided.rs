@@ -264,6 +264,27 @@ fn a_second_ratio_needs_a_claim_that_is_only_contradicted() {
 }
 
 #[test]
+fn an_allowance_needs_an_upper_limit() {
+    let text = made_up::text(&TARGETS.replacen(
+        "range = { high = 1.15 }",
+        "range = { low = 0.5 }, allowance = 4096.0",
+        1,
+    ));
+    let told = Suite::read(&text).expect_err("a contradiction").to_string();
+    assert!(told.contains("It is small.\" has allowance"), "{told}");
+}
+
+#[test]
+fn a_group_has_no_name_of_a_cell_or_an_entrant() {
+    for name in ["one", "slow"] {
+        let text = made_up::text(&format!("[groups]\n{name} = [\"two\"]\n"));
+        let told = Suite::read(&text).expect_err("a contradiction").to_string();
+        let expected = format!("the group {name} has the name of a cell or an entrant");
+        assert!(told.contains(&expected), "{told}");
+    }
+}
+
+#[test]
 fn an_allowance_raises_the_limit_beside_a_small_rival() {
     let with = |allowance: &str| {
         let range = format!("range = {{ high = 1.15 }}, allowance = {allowance}");

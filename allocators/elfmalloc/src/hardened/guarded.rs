@@ -12,32 +12,32 @@ use crate::misuse::{Misuse, report};
 use crate::process::HEAPS;
 use crate::units::large::Large;
 
+/// Maps a block between guard pages, with `room` bytes into which it can grow, and writes its
+/// canaries. Returns `None` if the system refuses.
+fn map(size: usize, alignment: usize, room: usize) -> Option<NonNull<u8>> {
+    let memory = HEAPS.memory();
+    let block = HEAPS.mapped.map_guarded(memory, size, alignment, room)?;
+    // SAFETY: the block has `size` bytes, and its mapping consists of whole pages without another
+    // block.
+    unsafe { guard(block, size, memory.pages.page_size()) };
+    Some(block)
+}
+
 /// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
 /// allocates an ordinary large block. Returns `None` if out of memory.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
-    let block = HEAPS.mapped.map_guarded(HEAPS.memory(), size, alignment, 0);
-    let Some(block) = block else {
-        return allocate_large(&HEAPS, size, alignment);
-    };
-    // SAFETY: the block has `size` bytes, and its mapping consists of whole pages without another
-    // block.
-    unsafe { guard(block, size, HEAPS.memory().pages.page_size()) };
-    Some(Large { block, clean: true })
+    match map(size, alignment, 0) {
+        Some(block) => Some(Large { block, clean: true }),
+        None => allocate_large(&HEAPS, size, alignment),
+    }
 }
 
 /// Allocates a block between guard pages to replace a large block that could not grow in place. It
 /// can grow to twice its size in place, so that a program that grows a block in small steps seldom
 /// copies it. Returns `None` if out of memory.
 pub(crate) fn allocate_growing(size: usize) -> Option<NonNull<u8>> {
-    let memory = HEAPS.memory();
-    let block = HEAPS.mapped.map_guarded(memory, size, MIN_ALIGNMENT, size);
-    let Some(block) = block else {
-        return Some(allocate_guarded(size, MIN_ALIGNMENT)?.block);
-    };
-    // SAFETY: the block has `size` bytes, and its mapping consists of whole pages without another
-    // block.
-    unsafe { guard(block, size, memory.pages.page_size()) };
-    Some(block)
+    let without_room = || Some(allocate_guarded(size, MIN_ALIGNMENT)?.block);
+    map(size, MIN_ALIGNMENT, size).or_else(without_room)
 }
 
 /// Resizes a block between guard pages in place. Returns false, without any change, if that is

@@ -43,7 +43,7 @@ pub struct MappedTable {
     entries: *mut Mapped,
     capacity: usize,
     count: usize,
-    /// Bytes of all mappings.
+    /// Usable bytes of all blocks. Guard pages and room to grow do not count.
     pub bytes: usize,
     /// Maximum of `bytes` so far.
     pub peak: usize,
@@ -77,7 +77,7 @@ impl MappedTable {
             return false;
         }
         self.place(entry);
-        self.bytes += entry.bytes;
+        self.bytes += entry.size;
         self.peak = self.peak.max(self.bytes);
         true
     }
@@ -93,7 +93,7 @@ impl MappedTable {
         let mut hole = self.index_of(address)?;
         let removed = self.at(hole);
         self.count -= 1;
-        self.bytes -= removed.bytes;
+        self.bytes -= removed.size;
         // Move later entries of the same cluster into the hole, so that no probe ends early.
         let mut next = hole;
         loop {
@@ -119,6 +119,8 @@ impl MappedTable {
         if let Some(index) = self.index_of(address) {
             let entry = self.at(index);
             self.put(index, Mapped { size, ..entry });
+            self.bytes = self.bytes - entry.size + size;
+            self.peak = self.peak.max(self.bytes);
         }
     }
 
@@ -239,5 +241,24 @@ mod tests {
         for (address, entry) in shadow {
             assert_eq!(table.find(address), Some(entry));
         }
+    }
+
+    #[test]
+    fn a_block_counts_with_its_size_and_not_with_its_mapping() {
+        let pages = Simulated::new(16 << 20);
+        let mut table = MappedTable::new();
+        let entry = Mapped {
+            block: core::ptr::without_provenance_mut(0x11000),
+            base: core::ptr::without_provenance_mut(0x10000),
+            bytes: 64 << 10,
+            size: 20_000,
+        };
+        assert!(table.insert(&pages, entry));
+        assert_eq!(table.bytes, 20_000);
+        table.set_size(0x11000, 40_000);
+        table.set_size(0x11000, 30_000);
+        assert_eq!((table.bytes, table.peak), (30_000, 40_000));
+        assert!(table.remove(0x11000).is_some());
+        assert_eq!(table.bytes, 0);
     }
 }

@@ -276,4 +276,25 @@ mod tests {
         assert!(because.ends_with("; and 2 more"), "{because}");
         assert_eq!(weigh(&[], &[], HoldsFor::All).0, Holds::Undecided);
     }
+
+    /// A comparison whose second ratio is missing neither contradicts nor confirms.
+    #[test]
+    fn a_missing_second_ratio_leaves_a_claim_undecided() {
+        let with = |unless: Part| Part {
+            unless: Some(Box::new(unless)),
+            ..part(3.0, 4.0)
+        };
+        let missing = Part {
+            found: Err("no figure".to_owned()),
+            ..part(0.0, 0.0)
+        };
+        for (unless, expected) in [
+            (part(3.0, 4.0), Holds::NotHeld),
+            (part(1.1, 1.2), Holds::Held),
+            (missing, Holds::Undecided),
+        ] {
+            let found = verdict(&[with(unless)], HoldsFor::Uncontradicted);
+            assert_eq!(found, expected);
+        }
+    }
 }
